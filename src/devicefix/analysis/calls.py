@@ -1,0 +1,287 @@
+"""Calls: who is called, with what, and what comes back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis import builtins, external, heap, instances, modules, tensors
+from devicefix.analysis.evidence import annotation_kind
+from devicefix.analysis.facts import Move
+from devicefix.analysis.frames import Arguments, Frame
+from devicefix.analysis.interpreter import MAXIMUM_DEPTH
+from devicefix.analysis.values import (
+    MAYBE_NONE,
+    NONE,
+    UNKNOWN,
+    Closure,
+    DType,
+    Kind,
+    Value,
+    any_element,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.model import FunctionInfo
+
+
+def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
+    """The value of a call expression."""
+    function = it.evaluate(frame, node.func)
+    args = arguments(it, frame, node)
+    return apply(it, frame, node, function, args)
+
+
+def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
+    """Evaluate the arguments of a call; splats of known contents are spread."""
+    args = Arguments()
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            value = it.evaluate(frame, argument.value)
+            if isinstance(value.items, tuple) and not args.splat:
+                args.positional.extend(value.items)
+                args.nodes.extend([argument] * len(value.items))
+            else:
+                args.splat = True
+                args.positional.append(
+                    any_element(value) if value.kind is Kind.SEQUENCE else Value(Kind.UNKNOWN, device=value.device, sources=value.sources)
+                )
+                args.nodes.append(argument)
+            continue
+        args.positional.append(it.evaluate(frame, argument))
+        args.nodes.append(argument)
+    for keyword in node.keywords:
+        value = it.evaluate(frame, keyword.value)
+        if keyword.arg is not None:
+            args.keywords[keyword.arg] = value
+            args.keyword_nodes[keyword.arg] = keyword.value
+            continue
+        contents = value
+        if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
+            contents = value.data.attrs["<items>"]
+        if isinstance(contents.items, dict) and contents.element is None and all(isinstance(k, str) for k in contents.items):
+            for name, inner in contents.items.items():
+                args.keywords.setdefault(name, inner)
+                args.keyword_nodes.setdefault(name, keyword.value)
+        else:
+            args.keyword_splat = True
+            element = any_element(contents) if contents.kind is Kind.MAPPING else None
+            if element is not None and element.is_tensor:
+                args.keywords.setdefault("**", element)
+                args.keyword_nodes.setdefault("**", keyword.value)
+    return args
+
+
+def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
+    """Call a value."""
+    kind = function.kind
+    if kind is Kind.EXTERNAL:
+        return external.call(it, frame, node, str(function.data), args, function)
+    if kind is Kind.FUNCTION:
+        return call_closure(it, frame, function.data, args, node=node)
+    if kind is Kind.METHOD:
+        return call_method(it, frame, node, function, args)
+    if kind is Kind.CLASS:
+        return instances.instantiate(it, frame, node, function.data, args)
+    if kind is Kind.OBJECT:
+        return modules.call_instance(it, frame, node, function, args)
+    if kind is Kind.MODULE:
+        return Value(Kind.UNKNOWN, device=function.device, flags=frozenset({"likely_tensor"}))
+    if kind is Kind.UNKNOWN:
+        return unknown_call(it, frame, node, function, args)
+    return UNKNOWN
+
+
+def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
+    """A call of something unknown. Methods that only tensors have still give tensors."""
+    if isinstance(node.func, ast.Attribute) and function.sources:
+        base, name = function.sources[0], node.func.attr
+        if name in torch_api.MOVE_METHODS:
+            device, _dtype, moves = tensors.move_target(name, args)
+            result = Value(Kind.UNKNOWN, device=device if moves else base.device, ident=("moved", base.ident, node),
+                           flags=frozenset({"likely_tensor", "moved"}))
+            it.records.moves.append(Move(node, name, base, result, device if moves else None, frame.scope()))
+            return result
+        if name in ("size", "dim", "numel"):
+            return Value(Kind.SIZE, sources=(base,))
+        if name in ("item", "tolist", "keys"):
+            return UNKNOWN
+        if name in ("items", "values") and not args.positional:
+            inner = Value(Kind.UNKNOWN, device=base.device, ident=("item", base.ident, None))
+            if name == "values":
+                return Value(Kind.SEQUENCE, element=inner)
+            return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"))
+        if name in ("float", "double", "half", "long", "int", "bool", "detach", "clone", "contiguous", "view", "reshape"):
+            return Value(Kind.UNKNOWN, device=base.device, flags=frozenset({"likely_tensor"}))
+    return Value(Kind.UNKNOWN, ident=("call", node), device=None)
+
+
+def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
+    """``receiver.name(…)``."""
+    receiver: Value = function.data[0]
+    name: str = function.data[1]
+    if len(function.data) == 3:  # a method of the project
+        result = call_closure(it, frame, Closure(function.data[2]), args, receiver, node=node)
+        if name in torch_api.MOVE_METHODS and receiver.kind is Kind.OBJECT:
+            it.records.moves.append(Move(node, name, receiver, result, None, frame.scope()))
+            if receiver.data.is_module and receiver.data.device is None:
+                heap.move_object(it, frame, node, receiver, tensors.move_target(name, args)[0])
+        return result
+    if receiver.is_tensor:
+        return tensors.call_method(it, frame, node, receiver, name, args)
+    if receiver.kind is Kind.OBJECT:
+        return modules.call_object_method(it, frame, node, receiver, name, args)
+    if receiver.kind is Kind.MODULE:
+        return modules.call_unknown_module_method(it, frame, node, receiver, name, args)
+    return builtins.call_method(it, frame, node, receiver, name, args)
+
+
+def call_closure(
+    it: Interpreter, frame: Frame, closure: Closure, args: Arguments, receiver: Value | None = None, node: ast.AST | None = None
+) -> Value:
+    """Call a function of the project: interpret its body with these arguments."""
+    info = closure.function
+    body = info.node
+    if body in it.active or frame.depth >= MAXIMUM_DEPTH or it.budget <= 0:
+        return UNKNOWN
+    key = _key(it, closure, args, receiver)
+    known = it.results.get(key)
+    if known is not None and known[0] == it.heap_version:
+        return known[1]
+    names = bind(it, frame, info, args, receiver)
+    inner = Frame(
+        info.module,
+        info,
+        names,
+        outer=closure.names,
+        self_object=receiver.data if receiver is not None and receiver.kind is Kind.OBJECT else None,
+        depth=frame.depth + 1,
+        assumed=frame.assumed,
+    )
+    inner.parent, inner.call = frame, node
+    result = run_body(it, inner, info)
+    it.results[key] = (it.heap_version, result)
+    return result
+
+
+def run_body(it: Interpreter, frame: Frame, info: FunctionInfo) -> Value:
+    """Interpret the body of a function and return what it returns."""
+    it.active.append(info.node)
+    it.interpreted.add(info.node)
+    contexts = len(it.default_devices)
+    try:
+        if isinstance(info.node, ast.Lambda):
+            return it.evaluate(frame, info.node.body)
+        falls_through = it.run(frame, info.node.body)
+        if info.is_generator:
+            return Value(Kind.SEQUENCE, element=join_all(frame.yields), data="generator")
+        returns = frame.returns
+        if falls_through and returns and not isinstance(info.node.body[-1], (ast.With, ast.Try)):
+            returns = [*returns, NONE]
+        elif falls_through and not returns:
+            return NONE
+        return join_all(returns)
+    finally:
+        it.active.pop()
+        del it.default_devices[contexts:]
+
+
+def _key(it: Interpreter, closure: Closure, args: Arguments, receiver: Value | None) -> Hashable:
+    return (
+        closure.function.node,
+        id(closure.names) if closure.names is not None else 0,
+        receiver.key() if receiver is not None else None,
+        tuple(v.key() for v in args.positional),
+        tuple((k, v.key()) for k, v in args.keywords.items()),
+        args.splat,
+        tuple(it.default_devices),
+    )
+
+
+def bind(
+    it: Interpreter, frame: Frame, info: FunctionInfo, args: Arguments, receiver: Value | None
+) -> dict[str, Value]:
+    """Bind arguments to parameters."""
+    spec = info.node.args
+    names: dict[str, Value] = {}
+    positional = [*spec.posonlyargs, *spec.args]
+    given = list(args.positional)
+    if receiver is not None and not info.is_static:
+        given.insert(0, receiver)
+    defaults: dict[str, ast.expr] = dict(
+        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults)
+    )
+    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None)
+    splat_at = len(given) - 1 if args.splat else None
+    for i, parameter in enumerate(positional):
+        name = parameter.arg
+        if name in args.keywords:
+            names[name] = args.keywords[name]
+        elif i < len(given) and (splat_at is None or i < splat_at):
+            names[name] = given[i]
+        elif splat_at is not None:
+            names[name] = given[splat_at]
+        else:
+            names[name] = _default(it, info, parameter, defaults.get(name), args)
+    for parameter in spec.kwonlyargs:
+        name = parameter.arg
+        names[name] = args.keywords[name] if name in args.keywords else _default(it, info, parameter, defaults.get(name), args)
+    if spec.vararg is not None:
+        rest = given[len(positional) :]
+        names[spec.vararg.arg] = (
+            Value(Kind.SEQUENCE, element=join_all(rest or [given[-1]])) if args.splat and given
+            else Value(Kind.SEQUENCE, items=tuple(rest), data="tuple")
+        )  # fmt: skip
+    if spec.kwarg is not None:
+        known = {p.arg for p in (*positional, *spec.kwonlyargs)}
+        rest_keywords = {k: v for k, v in args.keywords.items() if k not in known and k != "**"}
+        names[spec.kwarg.arg] = Value(
+            Kind.MAPPING, items=rest_keywords, element=args.keywords.get("**", UNKNOWN) if args.keyword_splat else None
+        )
+    for parameter in info.parameters:
+        names[parameter.arg] = _with_annotation(names[parameter.arg], parameter)
+    return names
+
+
+def _default(it: Interpreter, info: FunctionInfo, parameter: ast.arg, default: ast.expr | None, args: Arguments) -> Value:
+    if args.keyword_splat and "**" in args.keywords:
+        return args.keywords["**"]
+    if default is None or args.keyword_splat:
+        return Value(Kind.UNKNOWN, ident=("parameter", info.node, parameter.arg))
+    return it.evaluate(Frame(info.module, None, {}), default)
+
+
+def _with_annotation(value: Value, parameter: ast.arg) -> Value:
+    """An unknown argument is what the annotation says."""
+    if value.kind is not Kind.UNKNOWN or parameter.annotation is None:
+        return value
+    kind = annotation_kind(parameter.annotation)
+    return annotated(value, kind)
+
+
+def annotated(value: Value, kind: str) -> Value:
+    """An unknown value of which an annotation says what it is."""
+    flags = value.flags & {"parameter"}
+    if kind.startswith("optional "):
+        flags |= MAYBE_NONE
+        kind = kind[len("optional ") :]
+    if kind.endswith("tensor"):
+        dtype = {"float tensor": DType.FLOAT, "int tensor": DType.INT, "bool tensor": DType.BOOL}.get(kind, DType.UNKNOWN)
+        return Value(Kind.TENSOR, device=value.device, dtype=dtype, ident=value.ident, flags=(flags - {"parameter"}) | {"argument"})
+    if kind == "module":
+        return Value(Kind.MODULE, device=value.device, ident=value.ident, flags=flags)
+    if kind == "device":
+        return Value(Kind.DEVICE, device=heap.device_symbol(value.ident), ident=value.ident, flags=flags)
+    if kind == "number":
+        return Value(Kind.NUMBER, flags=flags, ident=value.ident)
+    if kind == "string":
+        return Value(Kind.STRING, flags=flags, ident=value.ident)
+    if kind == "ndarray":
+        return Value(Kind.NDARRAY, flags=flags)
+    if kind == "packed":
+        return Value(Kind.TENSOR, device=value.device, ident=value.ident, flags=(flags - {"parameter"}) | {"packed", "argument"})
+    return value

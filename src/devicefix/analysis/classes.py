@@ -1,0 +1,131 @@
+"""What kind of thing a class of the project is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis.values import Kind, Value
+
+if TYPE_CHECKING:
+    from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.model import ClassInfo, FunctionInfo
+
+MODULE_KINDS = frozenset({"module", "framework_module", "metric", "wrapper"})
+
+#: names under which the frameworks' base classes are known, also where a file brings its own stand-in
+OWNED_MODULE_NAMES = frozenset({"LightningModule", "LightningLite", "LightningDataModule"})
+
+
+def bases(it: Interpreter, cls: ClassInfo) -> tuple[Value, ...]:
+    """The base classes, as class values or external names."""
+    from devicefix.analysis.frames import Frame
+
+    cached = _CACHE.get(id(cls))
+    if cached is not None and cached[0] is cls:
+        return cached[1]
+    frame = Frame(cls.module, None, {})
+    result = tuple(
+        value
+        for base in cls.node.bases
+        if (value := it.evaluate(frame, base)).kind in (Kind.CLASS, Kind.EXTERNAL) and value.data is not cls
+    )
+    complete = len(result) == len(cls.node.bases)
+    if complete or cls.module not in it.globals:
+        if len(_CACHE) > 4096:
+            _CACHE.clear()
+        _CACHE[id(cls)] = (cls, result)
+    return result
+
+
+_CACHE: dict[int, tuple[ClassInfo, tuple[Value, ...]]] = {}
+
+
+def ancestry(it: Interpreter, cls: ClassInfo) -> tuple[list[ClassInfo], list[str]]:
+    """The class with its ancestors in this project, in the order of look-up, and the external ones."""
+    own: list[ClassInfo] = []
+    outside: list[str] = []
+    queue = [cls]
+    while queue and len(own) < 40:
+        current = queue.pop(0)
+        if current in own:
+            continue
+        own.append(current)
+        for base in bases(it, current):
+            if base.kind is Kind.CLASS:
+                queue.append(base.data)
+            else:
+                outside.append(str(base.data))
+    return own, outside
+
+
+def find_method(it: Interpreter, cls: ClassInfo, name: str, after: ClassInfo | None = None) -> FunctionInfo | None:
+    """A method by the order of look-up; with ``after``, as ``super()`` in that class would find it."""
+    own, _ = ancestry(it, cls)
+    if after is not None and after in own:
+        own = own[own.index(after) + 1 :]
+    for candidate in own:
+        if name in candidate.methods:
+            return candidate.methods[name]
+    return None
+
+
+def is_module_class(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether the class is shown to derive from ``torch.nn.Module``."""
+    own, outside = ancestry(it, cls)
+    if any(is_external_module(name) for name in outside):
+        return True
+    return any(c.name in it.settings.modules for c in own)
+
+
+def is_external_module(name: str) -> bool:
+    """Whether a class of another library is known to be an ``nn.Module``."""
+    if name == "torch.nn.Module" or torch_api.module_class(name) is not None:
+        return True
+    known = torch_api.external_class(name)
+    return known is not None and known.kind in MODULE_KINDS
+
+
+def is_owned(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether a framework places instances and their batches (a LightningModule)."""
+    own, outside = ancestry(it, cls)
+    if any(c.name in OWNED_MODULE_NAMES for c in own):
+        return True
+    return any(
+        (known := torch_api.external_class(name)) is not None and known.kind == "framework_module" for name in outside
+    ) or any(name.rpartition(".")[2] in OWNED_MODULE_NAMES for name in outside)
+
+
+def is_host_class(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether the code of the class runs on the CPU by design: data sets, samplers, collators, transforms."""
+    own, outside = ancestry(it, cls)
+    if any(torch_api.host_class(name) for name in outside):
+        return True
+    return any(c.name.endswith(HOST_SUFFIXES) for c in own) or any(
+        name.rpartition(".")[2].endswith(HOST_SUFFIXES) for name in outside
+    )
+
+
+HOST_SUFFIXES = ("Dataset", "DataModule", "Sampler", "Collator", "Collate", "DataLoader", "Transform", "Augmentation", "Loader")
+
+
+def overrides_move(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether a module class moves things itself (``_apply``, ``to``, ``cuda``)."""
+    own, _ = ancestry(it, cls)
+    return any(name in c.methods for c in own for name in ("_apply", "to", "cuda"))
+
+
+def is_named_tuple(it: Interpreter, cls: ClassInfo) -> bool:
+    _, outside = ancestry(it, cls)
+    return any(name.rpartition(".")[2] == "NamedTuple" for name in outside)
+
+
+def is_dataclass(cls: ClassInfo) -> bool:
+    import ast
+
+    for decorator in cls.node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+        if name in ("dataclass", "define", "attrs", "frozen", "mutable", "s"):
+            return True
+    return False

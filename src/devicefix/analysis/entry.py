@@ -1,0 +1,195 @@
+"""Analyse one file: the module body first, then every function and class that it did not reach."""
+
+from __future__ import annotations
+
+import ast
+import gc
+from typing import TYPE_CHECKING
+
+from devicefix.analysis import classes, heap
+from devicefix.analysis.calls import annotated, run_body
+from devicefix.analysis.devices import Device, symbol
+from devicefix.analysis.evidence import annotation_kind
+from devicefix.analysis.facts import FileFacts
+from devicefix.analysis.frames import Arguments, Frame
+from devicefix.analysis.interpreter import Interpreter
+from devicefix.analysis.values import MAYBE_NONE, Closure, Kind, Obj, Value
+
+if TYPE_CHECKING:
+    from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
+    from devicefix.analysis.project import Project
+    from devicefix.settings import Settings
+    from devicefix.source.text import SourceText
+
+#: methods that frameworks and modules call with tensors on the module's device, run first
+STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step", "predict_step", "compute_loss", "loss")
+
+#: functions that run in the data loader's workers
+HOST_FUNCTIONS = ("collate", "transform", "augment", "preprocess", "worker_init", "__getitem__")
+
+
+def analyse(source: SourceText, *, project: Project, settings: Settings) -> FileFacts:
+    """Everything that the rules want to know about one file.
+
+    Raises :class:`devicefix.source.SourceError` when the file cannot be parsed.
+    """
+    module = project.add(source.path, source)
+    it = Interpreter(project, settings)
+    frozen = gc.isenabled()
+    gc.disable()
+    try:
+        _run_module(it, module)
+        _run_unreached(it, module)
+    finally:
+        if frozen:
+            gc.enable()
+    return FileFacts(module, it.records, settings)
+
+
+def _run_module(it: Interpreter, module: ModuleInfo) -> None:
+    names: dict[str, Value] = {}
+    it.globals[module] = names
+    frame = Frame(module, None, names)
+    it.run(frame, module.tree.body)
+
+
+def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
+    functions, found = _definitions(module)
+    for cls in found:
+        if classes.is_module_class(it, cls):
+            _run_class(it, cls, module_class=True)
+    called = _called_names(module)
+    # callers first: what they call is then seen with real arguments
+    for wanted in (False, True):
+        for info in functions:
+            if info.node not in it.interpreted and (info.name in called) is wanted:
+                run_function(it, info)
+    for cls in found:
+        if not classes.is_module_class(it, cls):
+            _run_class(it, cls, module_class=False)
+    for info, names in list(it.pending):
+        if info.node not in it.interpreted:
+            run_function(it, info, names)
+
+
+def _definitions(module: ModuleInfo) -> tuple[list[FunctionInfo], list[ClassInfo]]:
+    """Top-level functions and all classes, in order."""
+    functions: list[FunctionInfo] = []
+    found: list[ClassInfo] = []
+    stack: list[ast.stmt] = list(reversed(module.tree.body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            functions.append(module.function(node))
+            stack.extend(s for s in reversed(node.body) if isinstance(s, ast.ClassDef))
+        elif isinstance(node, ast.ClassDef):
+            found.append(module.class_(node))
+            stack.extend(s for s in reversed(node.body) if isinstance(s, ast.ClassDef))
+        else:
+            for field in ("body", "orelse", "finalbody"):
+                stack.extend(reversed(getattr(node, field, None) or []))
+            for handler in getattr(node, "handlers", ()):
+                stack.extend(reversed(handler.body))
+    return functions, found
+
+
+def _called_names(module: ModuleInfo) -> set[str]:
+    called = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                called.add(node.func.id)
+            elif isinstance(node.func, ast.Attribute):
+                called.add(node.func.attr)
+    return called
+
+
+def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
+    """Run the methods of a class on an instance that nobody has made."""
+    root = symbol(("root", cls.node))
+    host = classes.is_host_class(it, cls)
+    obj: Obj | None = None
+    names = [n for n in STEPS if n in cls.methods] + [n for n in cls.methods if n not in STEPS]
+    for name in names:
+        info = cls.methods[name]
+        if name == "__init__" or (info.node in it.interpreted and not (module_class and name in STEPS)):
+            continue
+        if obj is None:
+            obj = _assumed_instance(it, cls, root if module_class else None)
+        device = None if host or name in HOST_FUNCTIONS else root
+        _run_method(it, info, obj, device)
+    if obj is None and "__init__" in cls.methods and cls.methods["__init__"].node not in it.interpreted:
+        _assumed_instance(it, cls, root if module_class else None)
+
+
+def _assumed_instance(it: Interpreter, cls: ClassInfo, root: Device | None) -> Obj:
+    obj = Obj(cls, is_module=classes.is_module_class(it, cls), assumed=True)
+    it.records.classes.setdefault(cls, []).append(obj)
+    value = Value(Kind.OBJECT, data=obj)
+    initialiser = classes.find_method(it, cls, "__init__")
+    if initialiser is not None:
+        frame = Frame(initialiser.module, initialiser, parameters(initialiser, None, value), self_object=obj, assumed=True)
+        run_body(it, frame, initialiser)
+    if root is not None:
+        heap._move(it, obj, root, set())
+    return obj
+
+
+def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | None) -> None:
+    receiver = None if info.is_static else Value(Kind.CLASS, data=obj.cls) if info.is_class_method else Value(Kind.OBJECT, data=obj)
+    names = parameters(info, device, receiver, tensors=obj.is_module)
+    frame = Frame(info.module, info, names, self_object=None if info.is_static else obj, assumed=True)
+    run_body(it, frame, info)
+
+
+def run_function(it: Interpreter, info: FunctionInfo, outer: dict[str, Value] | None = None) -> None:
+    """Run a function that nobody was seen to call: its parameters are what their uses say."""
+    host = any(word in info.name.lower() for word in HOST_FUNCTIONS)
+    device = None if host else symbol(("root", info.node))
+    frame = Frame(info.module, info, parameters(info, device), outer=outer, assumed=True)
+    run_body(it, frame, info)
+
+
+def parameters(
+    info: FunctionInfo, device: Device | None, receiver: Value | None = None, *, tensors: bool = False
+) -> dict[str, Value]:
+    """Parameters of a function whose caller is not known."""
+    spec = info.node.args
+    positional = [*spec.posonlyargs, *spec.args]
+    defaults: dict[str, ast.expr] = dict(
+        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults)
+    )
+    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None)
+    names: dict[str, Value] = {}
+    for i, parameter in enumerate(info.parameters):
+        if i == 0 and receiver is not None:
+            names[parameter.arg] = receiver
+            continue
+        names[parameter.arg] = _parameter(info, parameter, defaults.get(parameter.arg), device, tensors)
+    for extra in (spec.vararg, spec.kwarg):
+        if extra is not None:
+            inner = Value(Kind.UNKNOWN, device=device, ident=("parameter", info.node, extra.arg))
+            kind = Kind.SEQUENCE if extra is spec.vararg else Kind.MAPPING
+            names[extra.arg] = Value(kind, element=inner, ident=("parameter", info.node, extra.arg))
+    return names
+
+
+def _parameter(
+    info: FunctionInfo, parameter: ast.arg, default: ast.expr | None, device: Device | None, tensors: bool
+) -> Value:
+    flags = {"parameter"}
+    if tensors:
+        flags.add("likely_tensor")
+    ident = ("parameter", info.node, parameter.arg)
+    if isinstance(default, ast.Constant):
+        if default.value is None:
+            flags |= MAYBE_NONE
+        elif isinstance(default.value, (int, float)):
+            return Value(Kind.NUMBER, ident=ident, flags=frozenset({"parameter"}))
+        elif isinstance(default.value, str):
+            return Value(Kind.STRING, ident=ident, flags=frozenset({"parameter"}))
+    value = Value(Kind.UNKNOWN, device=device, ident=ident, flags=frozenset(flags))
+    return annotated(value, annotation_kind(parameter.annotation))
+
+
+__all__ = ["Arguments", "Closure", "analyse", "run_function"]

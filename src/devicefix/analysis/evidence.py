@@ -1,0 +1,158 @@
+"""What the uses of a name say about it, where nothing else is known.
+
+A parameter has no value to look at. But who calls ``x.unsqueeze(0)`` means a tensor, and who calls ``m.parameters()``
+means a module. Names are taken flow-insensitively, so a name that is used as two things has no evidence at all.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+
+if TYPE_CHECKING:
+    from devicefix.analysis.model import ModuleInfo
+
+#: attributes that tensors share with arrays or shapes; they count only together with something else
+SHARED = frozenset({"shape", "size", "dtype", "device", "T", "ndim", "dim", "mean", "sum", "view", "float", "long"})
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Names (dotted, with constant subscripts) by the sort of use found."""
+
+    tensors: frozenset[str]  #: used in a way that only a tensor allows
+    likely_tensors: frozenset[str]  #: used in a way that fits a tensor and little else
+    modules: frozenset[str]  #: used in a way that only a module allows
+    called: frozenset[str]
+    iterated: frozenset[str]
+
+
+def path_of(node: ast.expr) -> str | None:
+    """``x``, ``self.x``, ``batch['k']`` as text; ``None`` for anything that is no plain path."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = path_of(node.value)
+        return f"{base}.{node.attr}" if base else None
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        base = path_of(node.value)
+        return f"{base}[{node.slice.value!r}]" if base else None
+    return None
+
+
+def annotation_kind(node: ast.expr | None) -> str:
+    """``tensor``, ``optional tensor``, ``module``, ``device``, ``number`` … for an annotation; ``""`` if it says nothing."""
+    if node is None:
+        return ""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            node = ast.parse(node.value, mode="eval").body
+        except SyntaxError:
+            return ""
+    if isinstance(node, ast.Subscript):
+        outer = _last_name(node.value)
+        if outer == "Optional":
+            inner = annotation_kind(node.slice)
+            return f"optional {inner}" if inner else ""
+        if outer == "Annotated" and isinstance(node.slice, ast.Tuple) and node.slice.elts:
+            return annotation_kind(node.slice.elts[0])
+        if outer in ("Float", "Int", "Bool", "Shaped", "Num", "Integer", "Complex", "UInt", "Inexact", "Real"):
+            # jaxtyping: Float[Tensor, "b t"]
+            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            return annotation_kind(first)
+        if outer in ("List", "list", "Sequence", "Tuple", "tuple", "Iterable"):
+            return "sequence"
+        if outer in ("Dict", "dict", "Mapping"):
+            return "mapping"
+        if outer == "Union" and isinstance(node.slice, ast.Tuple):
+            return _union([annotation_kind(e) for e in node.slice.elts])
+        return ""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _union([annotation_kind(node.left), annotation_kind(node.right)])
+    if isinstance(node, ast.Constant) and node.value is None:
+        return "none"
+    name = _last_name(node)
+    if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "HalfTensor", "DoubleTensor", "ByteTensor"):
+        return {"FloatTensor": "float tensor", "HalfTensor": "float tensor", "DoubleTensor": "float tensor",
+                "LongTensor": "int tensor", "IntTensor": "int tensor", "BoolTensor": "bool tensor"}.get(name, "tensor")
+    if name in ("int", "float", "bool"):
+        return "number"
+    return {"Module": "module", "device": "device", "str": "string", "ndarray": "ndarray", "DataLoader": "loader",
+            "list": "sequence", "tuple": "sequence", "dict": "mapping", "PackedSequence": "packed"}.get(name, "")
+
+
+def _union(kinds: list[str]) -> str:
+    rest = [kind for kind in kinds if kind != "none"]
+    if len(set(rest)) != 1 or not rest[0]:
+        return ""
+    return f"optional {rest[0]}" if len(rest) < len(kinds) else rest[0]
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
+    """Read the uses of all names in a function (functions inside it included, for what they capture)."""
+    del module
+    strong: set[str] = set()
+    likely: defaultdict[str, int] = defaultdict(int)
+    modules: set[str] = set()
+    called: set[str] = set()
+    iterated: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            path = path_of(node.value)
+            if path is None:
+                continue
+            if node.attr in torch_api.TENSOR_ONLY_ATTRIBUTES:
+                strong.add(path)
+            elif node.attr in torch_api.MODULE_ONLY_ATTRIBUTES:
+                modules.add(path)
+            elif node.attr in SHARED:
+                likely[path] += 1
+        elif isinstance(node, ast.Call):
+            path = path_of(node.func)
+            if path is not None:
+                called.add(path)
+            _read_call(node, strong, likely)
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            path = path_of(node.iter)
+            if path is not None:
+                iterated.add(path)
+    strong -= modules
+    return Evidence(
+        frozenset(strong),
+        frozenset(p for p, n in likely.items() if n >= 1 and p not in modules) | strong,
+        frozenset(modules),
+        frozenset(called),
+        frozenset(iterated),
+    )
+
+
+def _read_call(node: ast.Call, strong: set[str], likely: defaultdict[str, int]) -> None:
+    """A value handed to a function of torch in the place of a tensor is one."""
+    function = node.func
+    if not isinstance(function, ast.Attribute):
+        return
+    base = function.value
+    if isinstance(base, ast.Name) and base.id in ("torch", "th", "F", "functional"):
+        prefix = "torch." if base.id in ("torch", "th") else "torch.nn.functional."
+        fact = torch_api.function(prefix + function.attr)
+        if fact is None or not fact.tensor_args:
+            return
+        if function.attr in ("is_tensor", "as_tensor", "tensor"):
+            return
+        for argument, parameter in zip(node.args, fact.parameters):
+            if fact.takes_tensor(parameter):
+                path = path_of(argument)
+                if path is not None:
+                    likely[path] += 1
+                    if prefix == "torch.nn.functional.":
+                        strong.add(path)

@@ -1,0 +1,322 @@
+"""Calls of functions and classes of other libraries, torch first of all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis import builtins, loaders, modules, tensors
+from devicefix.analysis.classes import is_external_module
+from devicefix.analysis.devices import CPU, DEFAULT, symbol
+from devicefix.analysis.facts import HostRead, Step
+from devicefix.analysis.values import (
+    NONE,
+    NUMBER,
+    UNKNOWN,
+    DType,
+    Kind,
+    Obj,
+    Origin,
+    Value,
+    any_element,
+)
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Arguments, Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+Handler = Callable[["Interpreter", "Frame", ast.Call, "Arguments"], Value]
+
+
+def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments, function: Value) -> Value:
+    """Call something by its dotted name."""
+    if name.startswith("builtins."):
+        return builtins.call_function(it, frame, node, name[len("builtins.") :], args)
+    root = name.partition(".")[0]
+    if root in ("numpy", "np"):
+        return _numpy(it, frame, node, name, args)
+    name = torch_api.canonical(name)
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(it, frame, node, args)
+    if name in torch_api.LEGACY_CONSTRUCTORS:
+        return _legacy(it, frame, node, name, args)
+    fact = torch_api.function(name)
+    if fact is not None:
+        return tensors.call_function(it, frame, node, fact, args)
+    if torch_api.module_class(name) is not None:
+        return modules.create_module(it, frame, node, name, args)
+    if torch_api.optimizer_class(name) is not None:
+        return _optimizer(it, frame, node, name, args)
+    if root == "math":
+        return NUMBER
+    return _library(it, frame, node, name, args)
+
+
+def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
+    last = name.rpartition(".")[2]
+    if last in ("tqdm", "trange", "track", "islice", "cycle", "chain", "track"):
+        return args.positional[0] if args.positional else UNKNOWN
+    if last in ("from_pretrained", "from_config"):
+        name = name.rpartition(".")[0]
+    if is_external_module(name):
+        value = modules.create_module(it, frame, node, name, args)
+        if last in ("from_pretrained", "from_config"):
+            value.data.origins = value.data.origins if "device_map" not in args.keywords else ()
+        return value
+    known = torch_api.external_class(name)
+    if known is not None:
+        if known.kind == "loader":
+            return loaders.data_loader(it, frame, node, args)
+        return Value(Kind.OBJECT, data=Obj(None, external=known.name, arguments=(tuple(args.positional), dict(args.keywords))))
+    if name.rpartition(".")[2] == "Accelerator":
+        return Value(Kind.OBJECT, data=Obj(None, external=name))
+    return Value(Kind.UNKNOWN, ident=("call", node))
+
+
+# -- torch, where the tables are not enough ----------------------------------------------------------------------------
+
+
+def _device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    given = args.get(0, "type") or args.get(0, "device")
+    device = tensors.as_device(given)
+    index = args.get(1, "index")
+    if device is not None and index is not None and device.kind == "cuda":
+        number = index.data if isinstance(index.data, int) else None
+        device = device.__class__("cuda", number, device.key) if number is not None else symbol(("call", node))
+    if device is None:
+        device = symbol(("call", node))
+    return Value(Kind.DEVICE, device=device, ident=("call", node), sources=given.sources if given is not None and given.kind is Kind.DEVICE else ())
+
+
+def _cuda_device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return Value(Kind.UNKNOWN, flags=frozenset({"cuda_context"}))
+
+
+def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
+    """``torch.FloatTensor(…)``: always on the CPU; ``torch.cuda.FloatTensor(…)``: always on the card."""
+    dtype_name = torch_api.LEGACY_CONSTRUCTORS[name]
+    dtype = tensors.DTYPE_CLASSES[torch_api.DTYPES[dtype_name]] if dtype_name else DType.FLOAT
+    first = args.get(0)
+    if first is not None and first.is_tensor:
+        return first.replace(ident=None, dtype=dtype)
+    rank: int | None
+    if first is None:
+        rank = 1
+    elif first.kind is Kind.SEQUENCE:
+        rank = tensors.data_rank(first)
+    elif first.kind is Kind.NDARRAY:
+        rank = -1
+    elif len(args.positional) > 1 or args.splat or first.kind is Kind.SIZE:
+        rank = len(args.positional) if not args.splat and first.kind is not Kind.SIZE else -1
+    else:
+        rank = -1
+    flags = frozenset({"leaf", "explicit_dtype"} if dtype_name else {"leaf"})
+    if name.startswith("torch.cuda."):
+        return Value(Kind.TENSOR, device=tensors.CUDA, dtype=dtype, rank=rank, ident=("new", node), flags=flags)
+    sources = tuple(s for v in args.every() for s in tensors._sources(v))
+    origin = Origin("legacy", node, frame.scope(), detail=name)
+    if it.records.default_device_changed:
+        return Value(Kind.TENSOR, device=None, dtype=dtype, rank=rank, flags=flags)
+    return Value(Kind.TENSOR, device=DEFAULT, dtype=dtype, rank=rank, origins=(origin,), ident=("new", node), flags=flags, sources=sources)
+
+
+def _from_numpy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    value = args.get(0)
+    fact = torch_api.function("torch.from_numpy")
+    assert fact is not None
+    result = tensors.create(it, frame, node, fact, args)
+    return result.replace(rank=-1 if value is not None and value.kind in (Kind.NDARRAY, Kind.UNKNOWN) else None,
+                          dtype=value.dtype if value is not None else DType.UNKNOWN, flags=result.flags | {"explicit_dtype"})
+
+
+def _as_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``torch.tensor`` copies a tensor to the default device's … no: it follows a tensor that it is given."""
+    fact = torch_api.function("torch.as_tensor")
+    assert fact is not None
+    given = args.get(0, "data")
+    if given is not None and given.is_tensor and "device" not in args.keywords:
+        return given.replace(ident=None, flags=given.flags & {"explicit_dtype"})
+    result = tensors.create(it, frame, node, fact, args)
+    if given is not None and given.kind is Kind.NDARRAY:
+        result = result.replace(rank=-1 if result.rank is None else result.rank, flags=result.flags | {"explicit_dtype"}, dtype=given.dtype if "dtype" not in args.keywords else result.dtype)
+    if given is not None and given.kind is Kind.UNKNOWN and given.ident is not None:
+        result = result.replace(rank=None)
+    return result
+
+
+def _tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    fact = torch_api.function("torch.tensor")
+    assert fact is not None
+    given = args.get(0, "data")
+    if given is not None and given.is_tensor and "device" not in args.keywords:
+        return given.replace(ident=None, flags=frozenset({"leaf"}))
+    return tensors.create(it, frame, node, fact, args)
+
+
+def _parameter(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    value = args.get(0, "data")
+    requires = args.keywords.get("requires_grad") or args.get(1)
+    flags = {"parameter", "leaf"}
+    if requires is None or requires.data is not False:
+        flags.add("requires_grad")
+    if value is None or not value.is_tensor:
+        return Value(Kind.TENSOR, device=value.device if value is not None else DEFAULT, flags=frozenset(flags), ident=("new", node))
+    return value.replace(flags=(value.flags & {"explicit_dtype"}) | flags, ident=("new", node))
+
+
+def _variable(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return args.get(0, "data") or UNKNOWN
+
+
+def _number(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return NUMBER
+
+
+def _default_device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    it.records.default_device_changed = True
+    return NONE
+
+
+def _is_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return NUMBER
+
+
+def _generator(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    given = args.get(0, "device")
+    device = tensors.as_device(given) if given is not None else DEFAULT
+    origins = (Origin("generator", node, frame.scope()),) if given is None else ()
+    return Value(Kind.GENERATOR, device=device, origins=origins, ident=("new", node))
+
+
+def _packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """A packed sequence counts as a tensor on the device of its data; its lengths stay on the CPU."""
+    data = args.get(0, "data") or args.get(0, "input") or UNKNOWN
+    if data.is_tensor:
+        return data.replace(flags=data.flags | {"packed"}, ident=("new", node))
+    return Value(Kind.TENSOR, device=data.device, flags=frozenset({"packed"}), ident=("new", node))
+
+
+def _pad_packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    data = args.get(0, "sequence") or UNKNOWN
+    padded = data.replace(flags=data.flags - {"packed"}, ident=None) if data.is_tensor else Value(Kind.UNKNOWN, device=data.device)
+    lengths = Value(Kind.TENSOR, device=CPU, dtype=DType.INT, rank=1)
+    return Value(Kind.SEQUENCE, items=(padded, lengths), data="tuple")
+
+
+def _load(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    it.records.steps.append(Step("load", node, UNKNOWN, frame.scope(), args.get(1, "map_location")))
+    given = args.get(1, "map_location")
+    device = tensors.as_device(given) if given is not None else None
+    return Value(Kind.UNKNOWN, device=device, ident=("call", node))
+
+
+def _optimizer(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
+    given = args.get(0, "params") or UNKNOWN
+    subject = given.sources[0] if given.data == "parameters" and given.sources else given
+    value = Value(Kind.OBJECT, data=Obj(None, external=name, arguments=(tuple(args.positional), dict(args.keywords))))
+    it.records.steps.append(Step("optimizer", node, subject, frame.scope(), value))
+    return value
+
+
+def _dataset(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return Value(Kind.OBJECT, data=Obj(None, external="torch.utils.data.TensorDataset", arguments=(tuple(args.positional), {})))
+
+
+def _same(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return args.positional[0] if args.positional else UNKNOWN
+
+
+def _deepcopy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    value = args.get(0) or UNKNOWN
+    if value.kind is not Kind.OBJECT:
+        return value
+    source: Obj = value.data
+    copy = Obj(source.cls, source.external, dict(source.attrs), source.device, source.origins, source.arguments, list(source.children),
+               source.is_module, source.assumed, source.stateful)
+    result = Value(Kind.OBJECT, data=copy)
+    it.records.steps.append(Step("copy", node, value, frame.scope(), result))
+    return result
+
+
+def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    from devicefix.analysis.meeting import meet
+
+    outputs, inputs, grads = args.get(0, "outputs"), args.get(1, "inputs"), args.get(2, "grad_outputs")
+    operands = []
+    for value, argument in ((outputs, args.nodes[:1]), (grads, args.nodes[2:3])):
+        for tensor in tensors._tensors(value, argument[0] if argument else None) if value is not None else []:
+            operands.append(tensor)
+    if len(operands) > 1:
+        meet(it, frame, node, "torch.autograd.grad", operands, manner="strict", dtype="strict")
+    first = next((t[0] for t in tensors._tensors(inputs, None)), None) if inputs is not None else None
+    if first is None:
+        return UNKNOWN
+    result = Value(Kind.TENSOR, device=first.device, dtype=first.dtype, rank=first.rank)
+    if inputs is not None and inputs.kind is Kind.SEQUENCE:
+        return Value(Kind.SEQUENCE, element=result, data="tuple")
+    return Value(Kind.SEQUENCE, items=(result,), data="tuple")
+
+
+def _namespace(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return Value(Kind.UNKNOWN, ident=("call", node))
+
+
+_HANDLERS: dict[str, Handler] = {
+    "torch.device": _device,
+    "torch.cuda.device": _cuda_device,
+    "torch.from_numpy": _from_numpy,
+    "torch.as_tensor": _as_tensor,
+    "torch.asarray": _as_tensor,
+    "torch.tensor": _tensor,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.parameter.Parameter": _parameter,
+    "torch.autograd.Variable": _variable,
+    "torch.cuda.is_available": _number,
+    "torch.cuda.device_count": _number,
+    "torch.set_default_device": _default_device,
+    "torch.set_default_tensor_type": _default_device,
+    "torch.is_tensor": _is_tensor,
+    "torch.Generator": _generator,
+    "torch.nn.utils.rnn.PackedSequence": _packed,
+    "torch.nn.utils.rnn.pack_padded_sequence": _packed,
+    "torch.nn.utils.rnn.pack_sequence": _packed,
+    "torch.nn.utils.rnn.pad_packed_sequence": _pad_packed,
+    "torch.load": _load,
+    "torch.hub.load_state_dict_from_url": _load,
+    "torch.utils.model_zoo.load_url": _load,
+    "torch.utils.data.DataLoader": loaders.data_loader,
+    "torch.utils.data.dataloader.DataLoader": loaders.data_loader,
+    "torch.utils.data.TensorDataset": _dataset,
+    "torch.utils.data.Subset": _same,
+    "torch.compile": _same,
+    "torch.jit.script": _same,
+    "torch.nn.utils.weight_norm": _same,
+    "torch.nn.utils.spectral_norm": _same,
+    "copy.deepcopy": _deepcopy,
+    "torch.autograd.grad": _grad,
+    "argparse.ArgumentParser": _namespace,
+}
+
+
+# -- numpy -------------------------------------------------------------------------------------------------------------
+
+
+def _numpy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
+    for value in args.positional:
+        tensor = value if value.is_tensor else any_element(value) if value.kind is Kind.SEQUENCE else None
+        if tensor is not None and tensor.is_tensor:
+            it.records.host_reads.append(HostRead(node, name, tensor, frame.scope()))
+    short = name.rpartition(".")[2]
+    if short in ("float32", "float64", "int64", "int32", "float16"):
+        return NUMBER
+    dtype = DType.UNKNOWN
+    if short in ("sqrt", "log", "exp", "prod", "ceil", "floor", "sum", "max", "min", "mean") and all(
+        v.kind in (Kind.NUMBER, Kind.SIZE) for v in args.positional
+    ):
+        return NUMBER
+    if short in ("randn", "normal", "uniform", "rand", "linspace", "sin", "cos", "zeros", "ones", "eye"):
+        dtype = DType.FLOAT if "dtype" not in args.keywords else DType.UNKNOWN
+    return Value(Kind.NDARRAY, dtype=dtype, flags=frozenset({"shaped"}))

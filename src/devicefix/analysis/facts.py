@@ -1,0 +1,171 @@
+"""What the interpreter found out about one file; the only thing that rules look at."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from devicefix.analysis.devices import Device
+    from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
+    from devicefix.analysis.values import Obj, Scope, Value
+    from devicefix.settings import Settings
+    from devicefix.source.text import SourceText
+
+
+@dataclass(slots=True, eq=False)
+class Mix:
+    """An operation that wants one device and gets two: the mixing point.
+
+    ``culprit`` is the side on the wrong device (the one on the CPU, if one is), ``partner`` the other.
+    """
+
+    node: ast.AST
+    culprit: Value
+    partner: Value
+    scope: Scope
+    operation: str  #: ``+``, ``torch.cat``, ``Linear``, ``index`` …
+    manner: str  #: ``pointwise``, ``strict``, ``index``, ``in_place``, ``module``
+    dtype: str  #: ``arithmetic``, ``strict`` or ``none``: how the two dtypes relate there
+    culprit_node: ast.expr | None = None
+    partner_node: ast.expr | None = None
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the partner's device is a guess, because no caller was seen."""
+        return self.partner.device is not None and self.partner.device.assumed
+
+
+@dataclass(slots=True, eq=False)
+class Move:
+    """One evaluation of ``x.to(…)``, ``x.cuda()``, ``x.half()`` …"""
+
+    call: ast.Call
+    method: str
+    receiver: Value
+    result: Value
+    device: Device | None
+    scope: Scope
+
+
+@dataclass(slots=True, eq=False)
+class AttributeWrite:
+    """``self.name = value`` on an abstract object."""
+
+    owner: Obj
+    name: str
+    value: Value
+    statement: ast.stmt | None
+    scope: Scope
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """Something that happened to an object, in program order: ``move``, ``optimizer``, ``load_state_dict``, ``copy`` …"""
+
+    kind: str
+    node: ast.AST
+    subject: Value
+    scope: Scope
+    other: Value | None = None
+
+
+@dataclass(slots=True, eq=False)
+class HostRead:
+    """A value turned into host data: ``.numpy()``, ``np.mean(x)``, ``int(x)``, ``.item()``, ``.tolist()``."""
+
+    node: ast.Call
+    how: str
+    value: Value
+    scope: Scope
+
+
+@dataclass(slots=True)
+class Records:
+    """Everything recorded in one run of the interpreter."""
+
+    mixes: list[Mix] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    writes: list[AttributeWrite] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    host_reads: list[HostRead] = field(default_factory=list)
+    #: value of each expression that a rule may ask about, one per evaluation
+    values: defaultdict[ast.AST, list[Value]] = field(default_factory=lambda: defaultdict(list))
+    #: scopes in which a node (loop, call, statement) was evaluated
+    scopes: defaultdict[ast.AST, list[Scope]] = field(default_factory=lambda: defaultdict(list))
+    classes: dict[ClassInfo, list[Obj]] = field(default_factory=dict)
+    default_device_changed: bool = False
+
+
+class FileFacts:
+    """One file as the rules see it."""
+
+    def __init__(self, module: ModuleInfo, records: Records, settings: Settings) -> None:
+        self.module = module
+        self.records = records
+        self.settings = settings
+
+    @property
+    def path(self) -> Path:
+        return self.module.path
+
+    @property
+    def source(self) -> SourceText:
+        return self.module.source
+
+    @property
+    def tree(self) -> ast.Module:
+        return self.module.tree
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The parent of every node."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """The statement that a node is part of."""
+        current: ast.AST | None = node
+        while current is not None and not isinstance(current, ast.stmt):
+            current = self.parents.get(current)
+        return current
+
+    def function(self, node: ast.AST) -> FunctionInfo | None:
+        """The function (not lambda) that a node stands in."""
+        current = self.parents.get(node)
+        while current is not None:
+            if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                parent = self.parents.get(current)
+                cls = self.module.class_(parent) if isinstance(parent, ast.ClassDef) else None
+                return self.module.function(current, cls)
+            current = self.parents.get(current)
+        return None
+
+    def here(self, node: ast.AST) -> bool:
+        """Whether a node belongs to this file (calls lead into others)."""
+        return node in self.parents
+
+    @cached_property
+    def mixes(self) -> list[Mix]:
+        """Every mixing point once per pair of origins, those with a known caller first."""
+        return sorted(self.records.mixes, key=lambda mix: mix.assumed)
+
+    @cached_property
+    def moved_idents(self) -> dict[Hashable, Move]:
+        """Values that were moved under some name, by identity; older names of them are stale."""
+        return {
+            move.receiver.ident: move
+            for move in self.records.moves
+            if move.receiver.ident is not None and move.receiver.is_tensor and move.device is not None
+            and isinstance(self.parents.get(move.call), (ast.Assign, ast.AnnAssign))
+        }  # fmt: skip
+
+    def is_stale(self, mix: Mix) -> bool:
+        """Whether the culprit is an older name for a tensor that was moved under another."""
+        ident = mix.culprit.ident
+        return ident is not None and ident in self.moved_idents

@@ -1,0 +1,81 @@
+"""One activation of a function, and the arguments of a call."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.values import Scope, Value
+
+if TYPE_CHECKING:
+    from devicefix.analysis.model import FunctionInfo, ModuleInfo
+    from devicefix.analysis.values import Obj
+
+
+class Frame:
+    """The state of one function while it is interpreted."""
+
+    __slots__ = (
+        "assumed", "conditions", "depth", "function", "leaves", "loops", "module", "names", "outer", "returns",
+        "call", "parent", "self_object", "self_name", "statement", "yields",
+    )
+
+    def __init__(
+        self,
+        module: ModuleInfo,
+        function: FunctionInfo | None,
+        names: dict[str, Value],
+        *,
+        outer: dict[str, Value] | None = None,
+        self_object: Obj | None = None,
+        self_name: str = "",
+        assumed: bool = False,
+        depth: int = 0,
+    ) -> None:
+        self.module = module
+        self.function = function
+        self.names = names
+        self.outer = outer  #: names of the function around this one
+        self.self_object = self_object
+        self.self_name = self_name
+        self.assumed = assumed
+        self.depth = depth
+        self.returns: list[Value] = []
+        self.yields: list[Value] = []
+        self.conditions = 0  #: how many ``if``/loop/``try`` bodies we are inside
+        self.loops = 0
+        self.leaves: list[list[dict[str, Value]]] = []  #: names at ``break`` and ``continue``, per loop
+        self.statement: ast.stmt | None = None
+        self.call: ast.AST | None = None
+        self.parent: Frame | None = None
+
+    def scope(self) -> Scope:
+        """A snapshot of this frame."""
+        caller = self.parent.scope() if self.parent is not None and self.call is not None else None
+        return Scope(
+            self.function, self.module, dict(self.names), self.self_object, self.assumed, self.statement, self.call, caller
+        )
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The evaluated arguments of a call."""
+
+    positional: list[Value] = field(default_factory=list)
+    keywords: dict[str, Value] = field(default_factory=dict)
+    nodes: list[ast.expr] = field(default_factory=list)  #: of the positional ones
+    keyword_nodes: dict[str, ast.expr] = field(default_factory=dict)
+    splat: bool = False  #: ``*args`` of unknown length was given
+    keyword_splat: bool = False  #: ``**kwargs`` with unknown keys was given
+
+    def get(self, position: int, name: str = "") -> Value | None:
+        """An argument by position or keyword."""
+        if name and name in self.keywords:
+            return self.keywords[name]
+        if 0 <= position < len(self.positional):
+            return self.positional[position]
+        return None
+
+    def every(self) -> list[Value]:
+        return [*self.positional, *self.keywords.values()]

@@ -1,0 +1,376 @@
+"""Instances: their attributes, and what moving them moves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from devicefix import torch_api
+from devicefix.analysis.classes import find_method, is_named_tuple
+from devicefix.analysis.devices import Device, symbol
+from devicefix.analysis.facts import AttributeWrite, Step
+from devicefix.analysis.values import (
+    NONE,
+    UNKNOWN,
+    Closure,
+    DType,
+    Kind,
+    Obj,
+    Origin,
+    Value,
+    any_element,
+    elements,
+    join,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Frame
+    from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.model import ClassInfo
+
+#: attributes of torch's own modules that hold parameters or buffers
+PARAMETERS = frozenset(
+    {"weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias", "weight_ih", "weight_hh", "bias_ih",
+     "bias_hh", "weight_g", "weight_v", "pos_weight"}
+)  # fmt: skip
+
+
+def device_symbol(key: Hashable) -> Device:
+    """The device that an expression stands for."""
+    return symbol(key)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.Attribute | None) -> Value:
+    """``instance.name``."""
+    obj: Obj = base.data
+    if base.has("super"):
+        return _through_class(it, frame, base, name, after=base.items) or Value(Kind.METHOD, data=(base, name))
+    stored = obj.attrs.get(name)
+    if stored is not None:
+        return _as_read(obj, stored)
+    if obj.cls is not None:
+        value = _through_class(it, frame, base, name)
+        if value is not None:
+            return value
+    if name == "device" and (obj.is_module or obj.cls is None):
+        return Value(Kind.DEVICE, device=module_device(it, obj), ident=("module device", id(obj)))
+    if obj.external:
+        return _external_attribute(it, base, obj, name)
+    if name == "__class__" and obj.cls is not None:
+        return Value(Kind.CLASS, data=obj.cls)
+    if name == "training":
+        return UNKNOWN
+    if obj.is_module and name in MODULE_METHODS:
+        return Value(Kind.METHOD, data=(base, name))
+    if obj.cls is not None and obj.assumed:
+        return Value(Kind.METHOD, data=(base, name), ident=("attr", id(obj), name))
+    return Value(Kind.METHOD, data=(base, name), ident=("attr", id(obj), name))
+
+
+MODULE_METHODS = frozenset(
+    {"to", "cuda", "cpu", "train", "eval", "parameters", "named_parameters", "buffers", "named_buffers", "state_dict", "apply",
+     "load_state_dict", "children", "modules", "register_buffer", "register_parameter", "add_module", "register_module", "half",
+     "float", "double", "bfloat16", "zero_grad", "requires_grad_", "to_empty", "share_memory", "named_children", "named_modules",
+     "type", "get_submodule", "get_parameter", "get_buffer", "register_forward_hook", "extra_repr", "compile"}
+)  # fmt: skip
+
+
+def _as_read(obj: Obj, value: Value) -> Value:
+    """A registered tensor is wherever its module is."""
+    if value.is_tensor and (value.has("parameter") or value.has("buffer")):
+        if obj.device is not None:
+            return value.replace(device=obj.device, origins=())
+        if obj.origins:
+            return value.replace(origins=obj.origins)  # it is the module that somebody has to move
+    return value
+
+
+def _through_class(it: Interpreter, frame: Frame, base: Value, name: str, after: ClassInfo | None = None) -> Value | None:
+    """What the class (or what comes after it) says about an attribute."""
+    from devicefix.analysis.calls import call_closure
+    from devicefix.analysis.frames import Arguments
+
+    cls: ClassInfo | None = base.data.cls
+    if cls is None:
+        return None
+    method = find_method(it, cls, name, after)
+    plain = base.replace(flags=frozenset(), items=None) if base.flags else base
+    if method is not None:
+        if method.is_property:
+            return call_closure(it, frame, Closure(method), Arguments(), plain)
+        if method.is_static:
+            return Value(Kind.FUNCTION, data=Closure(method))
+        return Value(Kind.METHOD, data=(plain, name, method))
+    if after is None:
+        return class_value(it, cls, name)
+    return None
+
+
+def class_value(it: Interpreter, cls: ClassInfo, name: str) -> Value | None:
+    """The value of an assignment in a class body, or what an annotation there promises."""
+    from devicefix.analysis.classes import ancestry, is_module_class
+    from devicefix.analysis.frames import Frame
+
+    for candidate in ancestry(it, cls)[0]:
+        statement = candidate.assignments.get(name)
+        if statement is not None:
+            key = (candidate, name)
+            if key in it.static_names:
+                return it.static_names[key]
+            frame = Frame(candidate.module, None, {}, assumed=True)
+            frame.statement = statement
+            names = frame.names
+            for other, earlier in candidate.assignments.items():
+                if other == name:
+                    break
+                if earlier.lineno < statement.lineno and isinstance(earlier, ast.Assign) and len(earlier.targets) == 1 and isinstance(earlier.targets[0], ast.Name):
+                    names[other] = it.evaluate(frame, earlier.value)
+            value = it.evaluate(frame, statement.value) if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value else UNKNOWN
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Tuple, ast.List)):
+                it.assign(frame, statement.targets[0], value, statement.value)
+                value = names.get(name, UNKNOWN)
+            if value.is_tensor and value.device is not None and value.device.host and is_module_class(it, candidate):
+                origin = Origin("class", statement, frame.scope(), attribute=name, under=value.origins)
+                value = value.replace(origins=(origin,))
+            it.static_names[key] = value
+            return value
+    return None
+
+
+def class_attribute(it: Interpreter, frame: Frame, cls: ClassInfo, name: str) -> Value:
+    """``Class.name``."""
+    written = it.static_names.get((cls, f"={name}"))
+    if written is not None:
+        return written
+    method = find_method(it, cls, name)
+    if method is not None:
+        if method.is_class_method:
+            return Value(Kind.METHOD, data=(Value(Kind.CLASS, data=cls), name, method))
+        return Value(Kind.FUNCTION, data=Closure(method))
+    value = class_value(it, cls, name)
+    if value is not None:
+        if value.kind is Kind.STRING:  # a default that the program is free to change
+            return Value(Kind.STRING, ident=("class attr", id(cls), name), device=symbol(("class attr", id(cls), name)) if name == "device" else None)
+        return value
+    return Value(Kind.UNKNOWN, ident=("class attr", id(cls), name))
+
+
+def module_device(it: Interpreter, obj: Obj) -> Device | None:
+    """Where the parameters and buffers of a module are."""
+    if obj.device is not None:
+        return obj.device
+    for value in (*obj.attrs.values(), *obj.children):
+        if value.is_tensor and (value.has("parameter") or value.has("buffer")):
+            return value.device
+        if value.kind is Kind.OBJECT and value.data.is_module and value.data is not obj:
+            inner = module_device(it, value.data)
+            if inner is not None:
+                return inner
+    return None
+
+
+def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Value:
+    fact = torch_api.module_class(obj.external)
+    if fact is not None and (name in PARAMETERS or name.startswith(("weight_", "bias_"))):
+        dtype = DType.FLOAT
+        return Value(Kind.TENSOR, device=obj.device, dtype=dtype, rank=-1, origins=obj.origins, flags=frozenset({"parameter", "leaf"}),
+                     ident=("attr", id(obj), name))
+    if name in MODULE_METHODS or obj.is_module:
+        if name not in MODULE_METHODS and fact is None:
+            return Value(Kind.UNKNOWN, device=obj.device, ident=("attr", id(obj), name), sources=(base,), data=name)
+        return Value(Kind.METHOD, data=(base, name))
+    if name == "data" and obj.arguments:
+        return Value(Kind.UNKNOWN, device=obj.device, ident=("attr", id(obj), name))
+    return Value(Kind.METHOD, data=(base, name), ident=("attr", id(obj), name), device=obj.device)
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value: Value) -> None:
+    """``instance.name = value``."""
+    if base.kind is Kind.CLASS:
+        it.static_names[(base.data, f"={name}")] = (
+            value if value.kind is not Kind.STRING else Value(Kind.STRING, ident=("class attr", id(base.data), name))
+        )
+        return
+    if base.kind is not Kind.OBJECT:
+        return
+    obj: Obj = base.data
+    statement = frame.statement
+    old = obj.attrs.get(name)
+    it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
+    if old is not None and old.has("buffer") and value.is_tensor:
+        value = value.replace(flags=value.flags | {"buffer"})
+        if obj.device is not None:
+            value = value.replace(device=obj.device if value.device is not None and value.device.host and not value.origins else value.device)
+    elif value.is_tensor and not obj.is_module and (value.has("parameter") or value.has("buffer")) and statement is not None:
+        # the owner replaces its buffer when it moves; this name keeps the old one
+        alias = _attribute_origin(frame, obj, name, statement, value.origins, "alias")
+        value = value.replace(origins=(alias,), flags=value.flags - {"buffer", "parameter"})
+    elif value.is_tensor and not value.has("parameter") and not value.has("buffer"):
+        if value.device is not None and value.device.host and statement is not None and value.origins and not _kept_here(value, obj, name):
+            value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
+        value = value.replace(ident=("attr", id(obj), name, it.heap_version))
+    elif value.kind in (Kind.SEQUENCE, Kind.MAPPING) and obj.is_module and statement is not None:
+        value = _collection(it, frame, obj, name, statement, value)
+    if frame.conditions and old is not None and old is not value:
+        value = join(old, value)
+    obj.attrs[name] = value
+    obj.version += 1
+    it.heap_version += 1
+
+
+def _kept_here(value: Value, obj: Obj, name: str) -> bool:
+    """Whether a value is already known as this very attribute (``self.m = self.m * 2``)."""
+    return all(o.kind == "attribute" and o.owner is obj and o.attribute == name for o in value.origins)
+
+
+def _attribute_origin(
+    frame: Frame, obj: Obj, name: str, statement: ast.stmt, under: tuple[Origin, ...], kind: str
+) -> Origin:
+    return Origin(kind, statement, frame.scope(), attribute=name, owner=obj, under=under)
+
+
+def _collection(it: Interpreter, frame: Frame, obj: Obj, name: str, statement: ast.stmt, value: Value) -> Value:
+    """Tensors and modules in a plain list or dict are out of reach of ``Module.to``: mark them as such."""
+
+    def mark(inner: Value) -> Value:
+        if inner.is_tensor and inner.device is not None and inner.device.host and not inner.has("buffer"):
+            if all(o.kind == "collection" for o in inner.origins) and inner.origins:
+                return inner
+            kind = "parameters" if inner.has("parameter") else "collection"
+            return inner.replace(origins=(_attribute_origin(frame, obj, name, statement, inner.origins, kind),))
+        if inner.kind is Kind.OBJECT and inner.data.is_module and not inner.has("kept"):
+            inner.data.origins = (_attribute_origin(frame, obj, name, statement, inner.data.origins, "modules"),)
+            return inner
+        if inner.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            return _map(inner, mark)
+        return inner
+
+    return _map(value, mark)
+
+
+def _map(value: Value, function: Any) -> Value:
+    items: Any = value.items
+    if isinstance(items, dict):
+        items = {k: function(v) for k, v in items.items()}
+    elif items is not None:
+        items = tuple(function(v) for v in items)
+    return value.replace(items=items, element=function(value.element) if value.element is not None else None)
+
+
+# -- moving ----------------------------------------------------------------------------------------------------------
+
+
+def move_object(it: Interpreter, frame: Frame, node: ast.AST, base: Value, device: Device | None) -> None:
+    """``module.to(device)``: parameters, buffers and registered modules move, plain attributes stay."""
+    it.records.steps.append(Step("move", node, base, frame.scope()))
+    it.heap_version += 1
+    _move(it, base.data, device, set())
+
+
+def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> None:
+    if id(obj) in seen:
+        return
+    seen.add(id(obj))
+    obj.device = device
+    obj.origins = ()
+    obj.version += 1
+    for name, value in obj.attrs.items():
+        if value.kind is Kind.OBJECT and value.data.is_module and not value.has("unregistered"):
+            _move(it, value.data, device, seen)
+        elif value.kind is Kind.MODULE:
+            obj.attrs[name] = value.replace(device=device)
+        elif value.is_tensor and (value.has("parameter") or value.has("buffer")):
+            obj.attrs[name] = value.replace(device=device, origins=())
+    for child in obj.children:
+        if child.kind is Kind.OBJECT and child.data.is_module:
+            _move(it, child.data, device, seen)
+    if obj.cls is not None and any(f is not None for f in (find_method(it, obj.cls, "_apply"),)):
+        # the class moves the rest itself; believe it
+        for name, value in obj.attrs.items():
+            if value.is_tensor:
+                obj.attrs[name] = value.replace(device=device, origins=())
+            elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
+                obj.attrs[name] = _map(value, lambda v: v.replace(device=device, origins=()) if v.is_tensor else v)
+
+
+# -- containers of modules, and instances as containers ----------------------------------------------------------------
+
+
+def iterate(it: Interpreter, frame: Frame, value: Value, place: ast.AST) -> Value:
+    """What ``for x in instance`` binds."""
+    from devicefix.analysis.calls import call_closure
+    from devicefix.analysis.expressions import iterate as iterate_value
+    from devicefix.analysis.frames import Arguments
+
+    obj: Obj = value.data
+    if obj.children:
+        return join_all(obj.children)
+    if obj.cls is not None:
+        method = find_method(it, obj.cls, "__iter__")
+        if method is not None:
+            inner = call_closure(it, frame, Closure(method), Arguments(), value)
+            if inner.kind is not Kind.OBJECT:
+                return iterate_value(it, frame, inner, ast.Constant(None), place)
+        if is_named_tuple(it, obj.cls):
+            return join_all(obj.attrs.values())
+        getter = find_method(it, obj.cls, "__getitem__")
+        if getter is not None:
+            return call_closure(it, frame, Closure(getter), Arguments([UNKNOWN], nodes=[ast.Constant(None)]), value)
+    return UNKNOWN
+
+
+def item(it: Interpreter, frame: Frame, base: Value, key: object, index: Value, node: ast.Subscript) -> Value:
+    """``instance[key]``."""
+    from devicefix.analysis.calls import call_closure
+    from devicefix.analysis.frames import Arguments
+
+    obj: Obj = base.data
+    contents = obj.attrs.get("<items>")
+    if contents is not None:
+        if isinstance(contents.items, dict) and key in contents.items:
+            return contents.items[key]
+        return any_element(contents)
+    if obj.children:
+        if isinstance(key, int) and -len(obj.children) <= key < len(obj.children):
+            return obj.children[key]
+        return join_all(obj.children)
+    if obj.cls is not None:
+        method = find_method(it, obj.cls, "__getitem__")
+        if method is not None:
+            return call_closure(it, frame, Closure(method), Arguments([index], nodes=[node.slice]), base)
+        data = obj.attrs.get("data")
+        if data is not None and data.kind is Kind.MAPPING:
+            return data.items[key] if isinstance(data.items, dict) and key in data.items else any_element(data)
+    return Value(Kind.UNKNOWN, device=obj.device, ident=("item", id(obj), key))
+
+
+def store_item(it: Interpreter, frame: Frame, base: Value, key: object, value: Value) -> None:
+    """``instance[key] = value`` for a container of modules or a dict-like."""
+    obj: Obj = base.data
+    if obj.is_module:
+        obj.children.append(value)
+    contents = obj.attrs.get("<items>")
+    if contents is not None:
+        items = dict(contents.items) if isinstance(contents.items, dict) else None
+        if key is not None and items is not None:
+            items[key] = value
+            obj.attrs["<items>"] = contents.replace(items=items)
+        else:
+            # self[k] = v in a loop over the own items: all of them become like v
+            replaced = value if frame.loops else join(any_element(contents), value)
+            keys = {k: value for k in items} if items and frame.loops else items
+            obj.attrs["<items>"] = contents.replace(items=keys, element=replaced)
+        it.heap_version += 1
+        obj.version += 1
+
+
+__all__ = ["class_attribute", "device_symbol", "elements", "item", "iterate", "move_object", "read_attribute", "store_item",
+           "write_attribute", "NONE"]

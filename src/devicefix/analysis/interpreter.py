@@ -1,0 +1,409 @@
+"""The abstract interpreter: runs functions over abstract values, in program order, and records what it sees.
+
+Branches are joined, loops run until nothing changes (twice at most), and calls of functions of the same project are
+followed with the values of the arguments. Nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+from devicefix.analysis import narrowing
+from devicefix.analysis.facts import Records
+from devicefix.analysis.values import (
+    MAYBE_NONE,
+    NONE,
+    UNKNOWN,
+    Closure,
+    Kind,
+    Value,
+    any_element,
+    join,
+)
+
+if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
+    from devicefix.analysis.frames import Frame
+    from devicefix.analysis.model import FunctionInfo
+    from devicefix.analysis.project import Project
+    from devicefix.settings import Settings
+
+#: statements interpreted for one file before the analysis gives up on following calls
+STATEMENT_BUDGET = 60_000
+MAXIMUM_DEPTH = 9
+
+MAYBE_UNBOUND = frozenset({"maybe_unbound"})
+
+
+class Interpreter:
+    """Interprets the functions of one file (and, where calls lead there, of others)."""
+
+    def __init__(self, project: Project, settings: Settings, records: Records | None = None) -> None:
+        self.project = project
+        self.settings = settings
+        self.records = records or Records()
+        self.budget = STATEMENT_BUDGET
+        self.active: list[ast.AST] = []
+        self.results: dict[Hashable, tuple[int, Value]] = {}
+        self.heap_version = 0
+        self.default_devices: list[Device | None] = []
+        self.interpreted: set[ast.AST] = set()  #: functions whose body was run at least once
+        self.globals: dict[Any, dict[str, Value]] = {}  #: names of modules whose body was or is being run
+        self.resolving: set[tuple[Any, str]] = set()
+        self.static_names: dict[tuple[Any, str], Value] = {}
+        #: functions inside functions, with the names around them; run at the end if nobody called them
+        self.pending: list[tuple[FunctionInfo, dict[str, Value]]] = []
+
+    # -- expressions, filled in by the modules that know them ------------------------------------------------------
+
+    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+        """The abstract value of an expression."""
+        from devicefix.analysis.expressions import evaluate
+
+        self.evaluate = evaluate.__get__(self)  # type: ignore[method-assign]
+        return evaluate(self, frame, node)
+
+    # -- statements ------------------------------------------------------------------------------------------------
+
+    def run(self, frame: Frame, body: list[ast.stmt]) -> bool:
+        """Interpret statements. False when control never reaches the end of them."""
+        for statement in body:
+            self.budget -= 1
+            if self.budget < 0:
+                return True
+            frame.statement = statement
+            handler = _STATEMENTS.get(type(statement))
+            if handler is not None and handler(self, frame, statement) is False:
+                return False
+        return True
+
+    def branch(self, frame: Frame, bodies: list[Callable[[], bool]]) -> bool:
+        """Run alternatives from one state and join what they leave behind."""
+        before = dict(frame.names)
+        endings: list[dict[str, Value]] = []
+        frame.conditions += 1
+        for body in bodies:
+            if body():
+                endings.append(dict(frame.names))
+            _restore(frame, before)
+        frame.conditions -= 1
+        if not endings:
+            return False
+        _restore(frame, merge(endings))
+        return True
+
+    def assign(self, frame: Frame, target: ast.expr, value: Value, node: ast.expr | None = None) -> None:
+        """Bind a target; ``node`` is the expression that the value comes from, if there is one."""
+        if isinstance(target, ast.Name):
+            if value.ident is None and value.is_tensor:
+                value = value.replace(ident=("name", target))
+            if frame.function is not None and target.id in frame.function.outer_names:
+                self.globals.setdefault(frame.module, {})[target.id] = value
+            frame.names[target.id] = value
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(frame, target.elts, value, node)
+        elif isinstance(target, ast.Starred):
+            self.assign(frame, target.value, value)
+        elif isinstance(target, ast.Attribute):
+            from devicefix.analysis.heap import write_attribute
+
+            write_attribute(self, frame, self.evaluate(frame, target.value), target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            from devicefix.analysis.subscripts import store
+
+            store(self, frame, target, value, node)
+
+    def _unpack(self, frame: Frame, targets: list[ast.expr], value: Value, node: ast.expr | None) -> None:
+        nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(targets) else None
+        starred = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+        if isinstance(value.items, tuple) and starred is not None and len(value.items) >= len(targets) - 1:
+            after = len(targets) - starred - 1
+            middle = value.items[starred : len(value.items) - after]
+            rest = Value(Kind.SEQUENCE, items=tuple(middle))
+            values = [*value.items[:starred], rest, *value.items[len(value.items) - after :]]
+        elif isinstance(value.items, tuple) and len(value.items) == len(targets):
+            values = list(value.items)
+        else:
+            from devicefix.analysis.expressions import member
+
+            values = [
+                Value(Kind.SEQUENCE, element=member(value, None)) if i == starred else member(value, i)
+                for i in range(len(targets))
+            ]
+        for i, (target, item) in enumerate(zip(targets, values)):
+            self.assign(frame, target, item, nodes[i] if nodes else None)
+
+    def loop(self, frame: Frame, once: Callable[[], bool]) -> None:
+        """Run a loop body until the names settle, twice at most."""
+        frame.conditions += 1
+        frame.loops += 1
+        for _ in range(2 if frame.loops < 3 else 1):
+            before = dict(frame.names)
+            frame.leaves.append([])
+            alive = once()
+            endings = [before, *frame.leaves.pop()]
+            if alive:
+                endings.append(dict(frame.names))
+            merged = merge(endings, partial=False)
+            settled = all(merged.get(k) is v for k, v in before.items()) and len(merged) == len(before)
+            _restore(frame, merged)
+            if settled:
+                break
+        frame.loops -= 1
+        frame.conditions -= 1
+
+
+def _restore(frame: Frame, names: dict[str, Value]) -> None:
+    """Give a frame other names; the dict stays the same one, closures hold it."""
+    if frame.names is not names:
+        frame.names.clear()
+        frame.names.update(names)
+
+
+def merge(states: list[dict[str, Value]], partial: bool = True) -> dict[str, Value]:
+    """Join the names of several paths. A name that some path lacks is kept, marked as perhaps unbound."""
+    if len(states) == 1:
+        return states[0]
+    result = dict(states[0])
+    for state in states[1:]:
+        for name, value in state.items():
+            known = result.get(name)
+            if known is value:
+                continue
+            if known is None:
+                result[name] = value.replace(flags=value.flags | MAYBE_UNBOUND) if partial else value
+            else:
+                result[name] = join(known, value)
+        if partial:
+            for name in result.keys() - state.keys():
+                value = result[name]
+                if "maybe_unbound" not in value.flags:
+                    result[name] = value.replace(flags=value.flags | MAYBE_UNBOUND)
+    return result
+
+
+# -- one function per kind of statement ------------------------------------------------------------------------------
+
+
+def _expression(it: Interpreter, frame: Frame, s: ast.Expr) -> None:
+    it.evaluate(frame, s.value)
+
+
+def _assign(it: Interpreter, frame: Frame, s: ast.Assign) -> None:
+    value = it.evaluate(frame, s.value)
+    frame.statement = s
+    for target in s.targets:
+        it.assign(frame, target, value, s.value)
+
+
+def _annotated(it: Interpreter, frame: Frame, s: ast.AnnAssign) -> None:
+    if s.value is not None:
+        value = it.evaluate(frame, s.value)
+        frame.statement = s
+        it.assign(frame, s.target, value, s.value)
+
+
+def _augmented(it: Interpreter, frame: Frame, s: ast.AugAssign) -> None:
+    from devicefix.analysis.operators import in_place
+
+    current = it.evaluate(frame, s.target)
+    value = it.evaluate(frame, s.value)
+    frame.statement = s
+    result = in_place(it, frame, s, current, value)
+    if not (isinstance(s.target, ast.Subscript) and current.is_tensor):
+        it.assign(frame, s.target, result)
+
+
+def _return(it: Interpreter, frame: Frame, s: ast.Return) -> bool:
+    frame.returns.append(it.evaluate(frame, s.value) if s.value is not None else NONE)
+    return False
+
+
+def _raise(it: Interpreter, frame: Frame, s: ast.Raise) -> bool:
+    if s.exc is not None:
+        it.evaluate(frame, s.exc)
+    return False
+
+
+def _leave_loop(it: Interpreter, frame: Frame, s: ast.stmt) -> bool:
+    del it, s
+    if frame.leaves:
+        frame.leaves[-1].append(dict(frame.names))
+    return False
+
+
+def _if(it: Interpreter, frame: Frame, s: ast.If) -> bool:
+    it.evaluate(frame, s.test)
+    truth = narrowing.truth(it, frame, s.test)
+    if truth is True:
+        narrowing.narrow(it, frame, s.test, True)
+        return it.run(frame, s.body)
+    if truth is False:
+        narrowing.narrow(it, frame, s.test, False)
+        return it.run(frame, s.orelse)
+
+    def then() -> bool:
+        narrowing.narrow(it, frame, s.test, True)
+        return it.run(frame, s.body)
+
+    def otherwise() -> bool:
+        narrowing.narrow(it, frame, s.test, False)
+        return it.run(frame, s.orelse)
+
+    return it.branch(frame, [then, otherwise])
+
+
+def _while(it: Interpreter, frame: Frame, s: ast.While) -> bool:
+    def once() -> bool:
+        it.evaluate(frame, s.test)
+        narrowing.narrow(it, frame, s.test, True)
+        return it.run(frame, s.body)
+
+    it.loop(frame, once)
+    it.run(frame, s.orelse)
+    endless = isinstance(s.test, ast.Constant) and s.test.value
+    return not endless or any(isinstance(node, ast.Break) for node in ast.walk(s))
+
+
+def _for(it: Interpreter, frame: Frame, s: ast.For | ast.AsyncFor) -> bool:
+    from devicefix.analysis.expressions import iterate
+
+    iterable = it.evaluate(frame, s.iter)
+
+    def once() -> bool:
+        frame.statement = s
+        it.records.scopes[s].append(frame.scope())
+        it.assign(frame, s.target, iterate(it, frame, iterable, s.iter, s))
+        return it.run(frame, s.body)
+
+    it.loop(frame, once)
+    return it.run(frame, s.orelse)
+
+
+def _with(it: Interpreter, frame: Frame, s: ast.With | ast.AsyncWith) -> bool:
+    entered = 0
+    for item in s.items:
+        context = it.evaluate(frame, item.context_expr)
+        if context.kind is Kind.DEVICE and not context.has("cuda_context"):
+            it.default_devices.append(context.device)
+            entered += 1
+        elif context.has("opaque_device_context"):
+            it.default_devices.append(None)
+            entered += 1
+        if item.optional_vars is not None:
+            it.assign(frame, item.optional_vars, context)
+    alive = it.run(frame, s.body)
+    del it.default_devices[len(it.default_devices) - entered :]
+    return alive
+
+
+def _try(it: Interpreter, frame: Frame, s: ast.Try) -> bool:
+    imports_only = all(isinstance(x, (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)) for x in s.body) and any(
+        isinstance(x, (ast.Import, ast.ImportFrom)) for x in s.body
+    )
+    before = dict(frame.names)
+    frame.conditions += 1
+    alive = it.run(frame, s.body) and it.run(frame, s.orelse)
+    endings = [dict(frame.names)] if alive else []
+    reached = merge([before, dict(frame.names)], partial=False)
+    for handler in s.handlers:
+        _restore(frame, reached)
+        if handler.name:
+            frame.names[handler.name] = UNKNOWN
+        if it.run(frame, handler.body):
+            if imports_only and endings:
+                # except ImportError: a substitute; what the import itself means comes first
+                for name, value in frame.names.items():
+                    endings[0].setdefault(name, value)
+            else:
+                endings.append(dict(frame.names))
+    frame.conditions -= 1
+    if not endings:
+        _restore(frame, reached)
+        it.run(frame, s.finalbody)
+        return False
+    _restore(frame, merge(endings))
+    return it.run(frame, s.finalbody)
+
+
+def _match(it: Interpreter, frame: Frame, s: ast.Match) -> bool:
+    it.evaluate(frame, s.subject)
+    bodies: list[Callable[[], bool]] = []
+    for case in s.cases:
+
+        def body(case: ast.match_case = case) -> bool:
+            for node in ast.walk(case.pattern):
+                name = getattr(node, "name", None) or getattr(node, "rest", None)
+                if isinstance(name, str):
+                    frame.names[name] = UNKNOWN
+            if case.guard is not None:
+                it.evaluate(frame, case.guard)
+            return it.run(frame, case.body)
+
+        bodies.append(body)
+    bodies.append(lambda: True)
+    return it.branch(frame, bodies)
+
+
+def _function(it: Interpreter, frame: Frame, s: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    for default in (*s.args.defaults, *(d for d in s.args.kw_defaults if d is not None)):
+        it.evaluate(frame, default)
+    info = frame.module.function(s, None, frame.function)
+    inner = frame.names if frame.function is not None else None
+    if inner is not None:
+        it.pending.append((info, inner))
+    frame.names[s.name] = Value(Kind.FUNCTION, data=Closure(info, inner, frame.module))
+
+
+def _class(it: Interpreter, frame: Frame, s: ast.ClassDef) -> None:
+    frame.names[s.name] = Value(Kind.CLASS, data=frame.module.class_(s))
+
+
+def _import(it: Interpreter, frame: Frame, s: ast.Import | ast.ImportFrom) -> None:
+    from devicefix.analysis.imports import imported
+
+    frame.names.update(imported(it, frame.module, s))
+
+
+def _delete(it: Interpreter, frame: Frame, s: ast.Delete) -> None:
+    for target in s.targets:
+        if isinstance(target, ast.Name):
+            frame.names.pop(target.id, None)
+
+
+def _assert(it: Interpreter, frame: Frame, s: ast.Assert) -> None:
+    it.evaluate(frame, s.test)
+    narrowing.narrow(it, frame, s.test, True)
+
+
+_STATEMENTS: dict[type[ast.stmt], Any] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _leave_loop,
+    ast.Continue: _leave_loop,
+    ast.If: _if,
+    ast.While: _while,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Delete: _delete,
+    ast.Assert: _assert,
+}
+if hasattr(ast, "TryStar"):
+    _STATEMENTS[ast.TryStar] = _try
+
+__all__ = ["MAYBE_NONE", "Interpreter", "any_element", "merge"]

@@ -1,0 +1,119 @@
+"""What data loaders yield: batches on the CPU, shaped like the data set's items."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.classes import find_method
+from devicefix.analysis.devices import DEFAULT
+from devicefix.analysis.values import (
+    UNKNOWN,
+    Closure,
+    Kind,
+    Obj,
+    Origin,
+    Value,
+    any_element,
+    join,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Arguments, Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+
+def data_loader(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``DataLoader(dataset, …)``."""
+    dataset = args.get(0, "dataset") or UNKNOWN
+    collate = args.keywords.get("collate_fn")
+    item = dataset_item(it, frame, dataset)
+    if collate is not None and collate.kind is not Kind.NONE:
+        element = _collated(it, frame, node, collate, item)
+    else:
+        element = _stacked(item)
+    return Value(Kind.LOADER, element=element, data=node, ident=("loader", node), sources=(dataset,))
+
+
+def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
+    """One item of a data set."""
+    from devicefix.analysis.calls import call_closure
+    from devicefix.analysis.frames import Arguments
+
+    if dataset.kind in (Kind.SEQUENCE, Kind.TENSOR):
+        from devicefix.analysis.expressions import member
+
+        return member(dataset, None)
+    if dataset.kind is not Kind.OBJECT:
+        return UNKNOWN
+    obj: Obj = dataset.data
+    if obj.cls is not None:
+        method = find_method(it, obj.cls, "__getitem__")
+        if method is not None:
+            index = Value(Kind.NUMBER)
+            return call_closure(it, frame, Closure(method), Arguments([index], nodes=[ast.Constant(0)]), dataset)
+        return UNKNOWN
+    if obj.external.endswith("TensorDataset") and obj.arguments is not None:
+        from devicefix.analysis.expressions import member
+
+        return Value(Kind.SEQUENCE, items=tuple(member(v, None) for v in obj.arguments[0]), data="tuple")
+    return UNKNOWN
+
+
+def _stacked(item: Value) -> Value:
+    """What the default collation makes of items: tensors gain a dimension, numbers become tensors."""
+    if item.is_tensor:
+        rank = item.rank + 1 if item.rank is not None and item.rank >= 0 else -1
+        device = item.device if item.device is not None and not item.device.host else DEFAULT
+        return Value(Kind.TENSOR, device=device, dtype=item.dtype, rank=rank)
+    if item.kind in (Kind.NUMBER, Kind.SIZE):
+        from devicefix.analysis.tensors import data_dtype
+
+        return Value(Kind.TENSOR, device=DEFAULT, rank=1, dtype=data_dtype(item))
+    if item.kind is Kind.NDARRAY:
+        return Value(Kind.TENSOR, device=DEFAULT, rank=-1, dtype=item.dtype)
+    if item.kind is Kind.STRING:
+        return Value(Kind.SEQUENCE, element=Value(Kind.STRING), data="list")
+    if item.kind is Kind.SEQUENCE:
+        if isinstance(item.items, tuple):
+            return Value(Kind.SEQUENCE, items=tuple(_stacked(v) for v in item.items), data="list")
+        return Value(Kind.SEQUENCE, element=_stacked(any_element(item)), data="list")
+    if item.kind is Kind.MAPPING:
+        items = {k: _stacked(v) for k, v in item.items.items()} if isinstance(item.items, dict) else None
+        return Value(Kind.MAPPING, items=items, element=_stacked(item.element) if item.element is not None else None)
+    return UNKNOWN
+
+
+def _collated(it: Interpreter, frame: Frame, node: ast.Call, collate: Value, item: Value) -> Value:
+    from devicefix.analysis.calls import apply
+    from devicefix.analysis.frames import Arguments
+
+    batch_list = Value(Kind.SEQUENCE, element=item, data="list")
+    return apply(it, frame, node, collate, Arguments([batch_list], nodes=[node]))
+
+
+def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value:
+    """The batch that a loop over a loader (or ``next(iter(loader))``) binds, with that place as its origin."""
+    origin = Origin("batch", place, frame.scope(), detail="loader")
+    element = loader.element or UNKNOWN
+
+    def mark(value: Value, path: tuple[object, ...]) -> Value:
+        if value.is_tensor and value.device is not None and value.device.host:
+            return value.replace(origins=(origin,), device=DEFAULT, ident=("batch", place, path))
+        if value.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            items = value.items
+            if isinstance(items, dict):
+                items = {k: mark(v, (*path, k)) for k, v in items.items()}
+            elif items is not None:
+                items = tuple(mark(v, (*path, i)) for i, v in enumerate(items))
+            inner = mark(value.element, (*path, None)) if value.element is not None else None
+            return value.replace(items=items, element=inner, ident=("batch", place, path))
+        if value.kind is Kind.UNKNOWN:
+            return value.replace(ident=("batch", place, path))
+        return value
+
+    return mark(element, ())
+
+
+__all__ = ["batch", "data_loader", "dataset_item", "join", "join_all"]

@@ -1,0 +1,253 @@
+"""Modules, classes and functions as written, before anything is evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.evidence import Evidence, collect_evidence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from devicefix.analysis.project import Project
+    from devicefix.source.text import SourceText
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class FunctionInfo:
+    """One ``def`` or ``lambda``."""
+
+    def __init__(
+        self, node: FunctionNode, module: ModuleInfo, cls: ClassInfo | None = None, parent: FunctionInfo | None = None
+    ) -> None:
+        self.node = node
+        self.module = module
+        self.cls = cls
+        self.parent = parent
+        self.name = getattr(node, "name", "<lambda>")
+
+    @cached_property
+    def decorators(self) -> frozenset[str]:
+        """The last names of the decorators: ``property``, ``staticmethod``, ``no_grad``, ``setter`` …"""
+        names = set()
+        for decorator in getattr(self.node, "decorator_list", ()):
+            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if isinstance(target, ast.Attribute):
+                names.add(target.attr)
+            elif isinstance(target, ast.Name):
+                names.add(target.id)
+        return frozenset(names)
+
+    @property
+    def is_property(self) -> bool:
+        return bool(self.decorators & {"property", "cached_property"})
+
+    @cached_property
+    def is_static(self) -> bool:
+        return "staticmethod" in self.decorators
+
+    @cached_property
+    def is_class_method(self) -> bool:
+        return "classmethod" in self.decorators or self.name in ("__new__", "__init_subclass__")
+
+    @cached_property
+    def parameters(self) -> tuple[ast.arg, ...]:
+        """Positional parameters, then keyword-only ones; without ``*args`` and ``**kwargs``."""
+        a = self.node.args
+        return (*a.posonlyargs, *a.args, *a.kwonlyargs)
+
+    @cached_property
+    def locals(self) -> frozenset[str]:
+        """Every name that the function itself binds."""
+        return frozenset(bound_names(self.node)) - self.outer_names
+
+    @cached_property
+    def outer_names(self) -> frozenset[str]:
+        """Names declared ``global`` or ``nonlocal``."""
+        if isinstance(self.node, ast.Lambda):
+            return frozenset()
+        return frozenset(
+            name for node in own_nodes(self.node) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+        )
+
+    @cached_property
+    def is_generator(self) -> bool:
+        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(self.node))
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """How the names in this function are used."""
+        return collect_evidence(self.node, self.module)
+
+    def __repr__(self) -> str:  # pragma: no cover - for debugging
+        return f"<function {self.name}>"
+
+
+class ClassInfo:
+    """One ``class`` statement."""
+
+    def __init__(self, node: ast.ClassDef, module: ModuleInfo) -> None:
+        self.node = node
+        self.module = module
+        self.name = node.name
+        self.methods: dict[str, FunctionInfo] = {}
+        self.setters: set[str] = set()
+        self.assignments: dict[str, ast.stmt] = {}
+        self.annotations: dict[str, ast.expr] = {}
+        self._collect(node.body)
+
+    def _collect(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                info = self.module.function(statement, self)
+                if info.decorators & {"setter", "deleter"}:
+                    self.setters.add(statement.name)
+                elif "overload" not in info.decorators:
+                    self.methods[statement.name] = info
+            elif isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        self.assignments[target.id] = statement
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                self.annotations[statement.target.id] = statement.annotation
+                if statement.value is not None:
+                    self.assignments[statement.target.id] = statement
+            elif isinstance(statement, (ast.If, ast.Try)):
+                self._collect(statement.body)
+                self._collect(statement.orelse)
+
+    def __repr__(self) -> str:  # pragma: no cover - for debugging
+        return f"<class {self.name}>"
+
+
+class ModuleInfo:
+    """One source file."""
+
+    def __init__(self, path: Path, source: SourceText, project: Project, package: tuple[str, ...] = ()) -> None:
+        self.path = path
+        self.source = source
+        self.project = project
+        self.package = package  #: dotted package that relative imports start from
+        self.tree = source.tree()
+        self._functions: dict[ast.AST, FunctionInfo] = {}
+        self._classes: dict[ast.AST, ClassInfo] = {}
+
+    def function(self, node: FunctionNode, cls: ClassInfo | None = None, parent: FunctionInfo | None = None) -> FunctionInfo:
+        """The one ``FunctionInfo`` of a node."""
+        info = self._functions.get(node)
+        if info is None:
+            info = self._functions[node] = FunctionInfo(node, self, cls, parent)
+        return info
+
+    def class_(self, node: ast.ClassDef) -> ClassInfo:
+        """The one ``ClassInfo`` of a node."""
+        info = self._classes.get(node)
+        if info is None:
+            info = self._classes[node] = ClassInfo(node, self)
+        return info
+
+    @cached_property
+    def bindings(self) -> dict[str, list[ast.stmt]]:
+        """Which top-level statements bind each global name, in order (``if`` and ``try`` bodies included)."""
+        table: dict[str, list[ast.stmt]] = {}
+        for statement in top_level(self.tree.body):
+            for name in statement_names(statement):
+                table.setdefault(name, []).append(statement)
+        return table
+
+    @cached_property
+    def star_imports(self) -> tuple[ast.ImportFrom, ...]:
+        return tuple(
+            s
+            for s in top_level(self.tree.body)
+            if isinstance(s, ast.ImportFrom) and any(alias.name == "*" for alias in s.names)
+        )
+
+    def __repr__(self) -> str:  # pragma: no cover - for debugging
+        return f"<module {self.path}>"
+
+
+def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a function, but not those of functions and classes inside it."""
+    body = function.body if isinstance(getattr(function, "body", None), list) else [function.body]  # type: ignore[attr-defined]
+    stack: list[ast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def bound_names(function: ast.AST) -> Iterator[str]:
+    """Names that a function binds: parameters, assignments, imports, loops, nested definitions."""
+    args = getattr(function, "args", None)
+    if isinstance(args, ast.arguments):
+        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
+            if arg is not None:
+                yield arg.arg
+    for node in own_nodes(function):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, (ast.Store, ast.Del)):
+                yield node.id
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from import_names(node)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            yield node.name
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name
+
+
+def import_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The names that an import binds; ``*`` binds none that can be listed."""
+    for alias in node.names:
+        if alias.name != "*":
+            yield alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
+
+
+def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run in the namespace of ``body``: those in ``if``, ``try``, ``with`` and loops too."""
+    for statement in body:
+        yield statement
+        for field in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, field, None)
+            if inner and not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield from top_level(inner)
+        for handler in getattr(statement, "handlers", ()):
+            yield from top_level(handler.body)
+
+
+def statement_names(statement: ast.stmt) -> Iterator[str]:
+    """Names that one top-level statement binds itself (not through statements inside it)."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from import_names(statement)
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from target_names(target)
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
+        yield from target_names(statement.target)
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield from target_names(statement.target)
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        for item in statement.items:
+            if item.optional_vars is not None:
+                yield from target_names(item.optional_vars)
+
+
+def target_names(target: ast.expr) -> Iterator[str]:
+    """Names bound by an assignment target."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            yield from target_names(element)
+    elif isinstance(target, ast.Starred):
+        yield from target_names(target.value)

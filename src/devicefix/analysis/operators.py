@@ -1,0 +1,155 @@
+"""Arithmetic, comparison and in-place operators."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.meeting import meet
+from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+NUMERIC = frozenset({Kind.NUMBER, Kind.SIZE})
+BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value:
+    """``left op right``."""
+    if left.is_tensor or right.is_tensor:
+        strict = isinstance(node.op, ast.MatMult)
+        device = meet(
+            it, frame, node, _symbol(node.op), [(left, node.left), (right, node.right)],
+            manner="strict" if strict else "pointwise",
+            dtype="strict" if strict else "none" if isinstance(node.op, BITWISE) else "arithmetic",
+        )  # fmt: skip
+        return combine([left, right], device, division=isinstance(node.op, ast.Div), matrix=strict)
+    if left.kind in NUMERIC and right.kind in NUMERIC:
+        sources = left.sources + right.sources
+        if sources:
+            return Value(Kind.SIZE, sources=sources)
+        both_int = isinstance(left.data, int) and isinstance(right.data, int) and not isinstance(node.op, ast.Div)
+        is_float = isinstance(left.data, float) or isinstance(right.data, float) or isinstance(node.op, ast.Div)
+        return Value(Kind.NUMBER, dtype=DType.FLOAT if is_float else DType.INT if both_int else DType.UNKNOWN)
+    if Kind.SEQUENCE in (left.kind, right.kind):
+        return _sequences(node, left, right)
+    if left.kind is Kind.STRING or right.kind is Kind.STRING:
+        return Value(Kind.STRING, ident=("text", ast.unparse(node)))
+    if Kind.NDARRAY in (left.kind, right.kind):
+        return Value(Kind.NDARRAY, dtype=left.dtype if left.dtype is right.dtype else DType.UNKNOWN)
+    sources = left.sources + right.sources
+    if Kind.SIZE in (left.kind, right.kind):
+        return Value(Kind.UNKNOWN, sources=sources)
+    return UNKNOWN
+
+
+def _sequences(node: ast.BinOp, left: Value, right: Value) -> Value:
+    if isinstance(node.op, ast.Add) and left.kind is right.kind:
+        if isinstance(left.items, tuple) and isinstance(right.items, tuple):
+            return Value(Kind.SEQUENCE, items=left.items + right.items, data=left.data)
+        return Value(Kind.SEQUENCE, element=join_all([*_all(left), *_all(right)]), data=left.data)
+    if isinstance(node.op, ast.Mult):
+        sequence = left if left.kind is Kind.SEQUENCE else right
+        return Value(Kind.SEQUENCE, element=join_all(_all(sequence)), data=sequence.data)
+    return UNKNOWN
+
+
+def _all(value: Value) -> list[Value]:
+    return [*(value.items if isinstance(value.items, tuple) else ()), *([value.element] if value.element else ())] or [UNKNOWN]
+
+
+def combine(
+    values: list[Value], device: object, *, division: bool = False, matrix: bool = False, dtype: DType | None = None
+) -> Value:
+    """The tensor that comes out of an operation on some values."""
+    tensors = [v for v in values if v.is_tensor]
+    if dtype is None:
+        dtype = promote(values)
+        if division and dtype in (DType.INT, DType.BOOL):
+            dtype = DType.FLOAT
+    ranks = [v.rank for v in tensors]
+    rank: int | None
+    if matrix:
+        rank = -1 if all(r is not None and (r > 1 or r < 0) for r in ranks) else None
+    elif any(r is None for r in ranks):
+        rank = -1 if any(r is not None and r != 0 for r in ranks) else None
+    elif any(r is not None and r < 0 for r in ranks):
+        rank = -1
+    else:
+        rank = max(r for r in ranks if r is not None)
+    others = [v for v in values if not v.is_tensor and v.kind not in NUMERIC]
+    if rank == 0 and others:
+        rank = None
+    # the origin matters only while the result is still where the factory put it
+    relevant = [v for v in tensors if v.device == device or (v.device is not None and v.device.host)]
+    keeps = isinstance(device, object) and device is not None and getattr(device, "host", False)
+    origins = merge_origins([v for v in relevant if v.rank != 0] or relevant) if keeps else ()
+    explicit = any(v.has("explicit_dtype") for v in tensors if v.rank != 0)
+    flags = set()
+    if explicit:
+        flags.add("explicit_dtype")
+    if any(v.has("shaped") for v in tensors):
+        flags.add("shaped")
+    if any(v.has("graph") or (v.has("parameter") and v.has("requires_grad")) for v in tensors):
+        flags.add("graph")
+    if any(v.has("guessed") for v in tensors) and not any(not v.has("guessed") for v in tensors):
+        flags.add("guessed")
+    return Value(Kind.TENSOR, device=device, dtype=dtype, rank=rank, origins=origins, flags=frozenset(flags))  # type: ignore[arg-type]
+
+
+def promote(values: list[Value]) -> DType:
+    """The class of the dtype that some operands are promoted to."""
+    tensors = [v.dtype for v in values if v.is_tensor]
+    if not tensors:
+        return DType.UNKNOWN
+    if DType.COMPLEX in tensors:
+        return DType.COMPLEX
+    if DType.FLOAT in tensors:
+        return DType.FLOAT if DType.UNKNOWN not in tensors or len(tensors) > 1 else DType.UNKNOWN
+    numbers = [v for v in values if not v.is_tensor]
+    if any(v.kind is Kind.NUMBER and (isinstance(v.data, float) or v.dtype is DType.FLOAT) for v in numbers):
+        return DType.FLOAT if DType.UNKNOWN not in tensors else DType.UNKNOWN
+    if DType.UNKNOWN in tensors or any(v.kind not in NUMERIC or (v.kind is Kind.NUMBER and v.data is None) for v in numbers):
+        return DType.UNKNOWN
+    return DType.INT if DType.INT in tensors else DType.BOOL
+
+
+def compare(it: Interpreter, frame: Frame, node: ast.Compare, values: list[Value]) -> Value:
+    """``a < b``; a tensor of bools where a tensor takes part."""
+    if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+        return NUMBER
+    if not any(v.is_tensor for v in values):
+        return NUMBER if all(v.kind is not Kind.UNKNOWN and v.kind is not Kind.NDARRAY for v in values) else UNKNOWN
+    nodes = [node.left, *node.comparators]
+    device = meet(it, frame, node, _symbol(node.ops[0]), list(zip(values, nodes)), dtype="none")
+    result = combine(values, device, dtype=DType.BOOL)
+    return result.replace(flags=result.flags | {"explicit_dtype"})
+
+
+def in_place(it: Interpreter, frame: Frame, node: ast.AugAssign, current: Value, value: Value) -> Value:
+    """``current op= value``."""
+    if current.is_tensor:
+        if isinstance(node.op, ast.MatMult):
+            return UNKNOWN
+        device = meet(
+            it, frame, node, f"{_symbol(node.op)}=", [(current, node.target), (value, node.value)], manner="in_place",
+            dtype="none" if isinstance(node.op, BITWISE) else "arithmetic",
+        )  # fmt: skip
+        if value.is_tensor and device is not None and value.device is not None and device.host and not value.device.host:
+            return current.replace(device=value.device, origins=())  # reported once; go on as if it had worked
+        return current
+    expression = ast.BinOp(node.target, node.op, node.value)
+    return binary(it, frame, ast.copy_location(expression, node), current, value)
+
+
+SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+
+
+def _symbol(op: ast.AST) -> str:
+    return SYMBOLS.get(type(op), "?")

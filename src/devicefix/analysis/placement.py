@@ -1,0 +1,240 @@
+"""New tensors that end up on the wrong device, and how they could be created on the right one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.references import Reference, references, seen_as_tensor
+from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts, Mix
+
+FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(slots=True)
+class NewTensor:
+    """A factory call, with every mixing point that its result reaches."""
+
+    call: ast.Call
+    mixes: list[Mix] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)  #: one per mix
+
+
+@dataclass(slots=True)
+class Placement:
+    """How to create a tensor where it is needed."""
+
+    device: str | None = None
+    dtype: str | None = None
+    takes_device: bool = True
+    doubt: str = ""
+    note: str = ""
+    threaded: list[tuple[FunctionDef, list[tuple[ast.Call, str]]]] = field(default_factory=list)
+    group: str = ""
+
+
+def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
+    """Factory calls of this file whose results meet another device, in source order."""
+    found: dict[ast.AST, NewTensor] = {}
+    for mix in facts.mixes:
+        if facts.is_stale(mix):
+            continue
+        for origin in origins_of(mix.culprit, kind):
+            if not isinstance(origin.node, ast.Call) or not facts.here(origin.node):
+                continue
+            new = found.setdefault(origin.node, NewTensor(origin.node))
+            new.mixes.append(mix)
+            new.origins.append(origin)
+    yield from sorted(found.values(), key=lambda new: (new.call.lineno, new.call.col_offset))
+
+
+def origins_of(value: Value, kind: str) -> Iterator[Origin]:
+    """Origins of one kind; for a factory, also the one under an attribute that is written outside construction."""
+    for origin in value.origins:
+        if origin.kind == kind:
+            yield origin
+        elif origin.kind == "attribute" and kind in ("factory", "legacy"):
+            function = origin.scope.function
+            if function is not None and not constructs(origin):
+                yield from (under for under in origin.under if under.kind == kind and under.scope.function is function)
+
+
+def constructs(origin: Origin) -> bool:
+    """Whether an attribute was written while its object was being built."""
+    scope: Scope | None = origin.scope
+    while scope is not None:
+        if scope.function is not None and scope.function.name in ("__init__", "__post_init__", "__new__", "reset_parameters"):
+            return True
+        scope = scope.caller
+    return False
+
+
+def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
+    """The best way to create ``new`` on the device of what it meets, over all the ways in which it was reached."""
+    fact = _fact(new)
+    placement = Placement(takes_device=fact is not None and fact.device)
+    trouble = _trouble(new.call)
+    if trouble:
+        placement.note = trouble
+        return placement
+    wanted = _wants_dtype(new, fact)
+    common = _common_references(facts, new, wanted)
+    if common:
+        best = common[0]
+        placement.device = best.device
+        placement.doubt = best.doubt
+        if wanted and best.floating and best.owner and _same_dtype_side(best):
+            placement.dtype = best.dtype
+        return placement
+    _thread_parameter(facts, new, placement)
+    return placement
+
+
+def _fact(new: NewTensor) -> torch_api.Function | None:
+    return torch_api.function(new.origins[0].detail)
+
+
+def _trouble(call: ast.Call) -> str:
+    """Arguments that forbid another device."""
+    for keyword in call.keywords:
+        if keyword.arg == "generator" and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
+            return "its generator is on the CPU and would have to be created on the same device"
+        if keyword.arg == "out":
+            return "it writes into an existing tensor"
+        if keyword.arg == "pin_memory" and isinstance(keyword.value, ast.Constant) and keyword.value.value:
+            return "pinned memory is on the CPU"
+    return ""
+
+
+def _wants_dtype(new: NewTensor, fact: torch_api.Function | None) -> bool:
+    """Whether the result should follow the dtype of what it meets."""
+    if fact is None or not fact.dtype or any(k.arg == "dtype" for k in new.call.keywords):
+        return False
+    for mix in new.mixes:
+        value = mix.culprit
+        if value.dtype is not DType.FLOAT or value.has("explicit_dtype") or mix.dtype == "none":
+            return False
+    return _floating_by_default(new, fact)
+
+
+def _floating_by_default(new: NewTensor, fact: torch_api.Function) -> bool:
+    if fact.default_dtype == "float":
+        return True
+    return fact.default_dtype == "argument" and all(m.culprit.dtype is DType.FLOAT for m in new.mixes)
+
+
+def _same_dtype_side(reference: Reference) -> bool:
+    return reference.kind in ("tensor", "member", "weight")
+
+
+def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[Reference]:
+    """References that hold in every context in which the tensor was created and met another device."""
+    lists: list[list[Reference]] = []
+    seen: set[int] = set()
+    for mix, origin in zip(new.mixes, new.origins):
+        if id(origin) in seen:
+            continue
+        seen.add(id(origin))
+        partners = [m.partner for m, o in zip(new.mixes, new.origins) if o is origin]
+        operands = [v for m, o in zip(new.mixes, new.origins) if o is origin for v in _operand_values(m, origin)]
+        lists.append(
+            references(
+                origin.scope, mix.partner.device, sized_by=_sizes(origin), partners=[*partners, *operands],
+                want_floating=wanted,
+            )
+        )  # fmt: skip
+    if not lists:
+        return []
+    common = lists[0]
+    for other in lists[1:]:
+        by_text = {r.device: r for r in other}
+        common = [_weaker(r, by_text[r.device]) for r in common if r.device in by_text]
+    others = [s for s in facts.records.scopes.get(new.call, ()) if not any(s is o.scope for o in new.origins)]
+    return [r for r in common if all(_holds(r, scope) for scope in others)]
+
+
+def _weaker(a: Reference, b: Reference) -> Reference:
+    return Reference(a.device, a.owner, a.kind, a.floating and b.floating, a.rank, a.doubt or b.doubt)
+
+
+def _operand_values(mix: Mix, origin: Origin) -> Iterator[Value]:
+    """Other tensors that take part in the operation, by name, as they were at the creation."""
+    for child in ast.walk(mix.node):
+        if isinstance(child, ast.Name) and child.id in origin.scope.names:
+            value = origin.scope.names[child.id]
+            if value is not mix.culprit:
+                yield seen_as_tensor(origin.scope.function, child.id, value)
+
+
+def _sizes(origin: Origin) -> list[Value]:
+    """Tensors whose shapes go into the sizes of the new tensor."""
+    found: list[Value] = []
+    for node in ast.walk(origin.node):
+        path = path_of(node) if isinstance(node, ast.Name) else None
+        value = origin.scope.names.get(path) if path else None
+        if value is not None:
+            found.append(value)
+            found.extend(value.sources)
+            if isinstance(value.items, tuple):
+                found.extend(s for item in value.items for s in item.sources)
+            elif value.element is not None:
+                found.extend(value.element.sources)
+    return found
+
+
+def _holds(reference: Reference, scope: Scope) -> bool:
+    """Whether a reference is a tensor (or unknown) in another context as well."""
+    if reference.kind == "variable" or not reference.owner:
+        return True
+    name = reference.owner.partition("[")[0].partition(".")[0]
+    value = scope.names.get(name)
+    if value is None:
+        return reference.kind == "weight"
+    if reference.kind == "tensor":
+        return value.kind in (Kind.TENSOR, Kind.UNKNOWN) and not value.flags & {"maybe_none", "maybe_unbound"}
+    return True
+
+
+# -- threading a device parameter ------------------------------------------------------------------------------------
+
+
+def _thread_parameter(facts: FileFacts, new: NewTensor, placement: Placement) -> None:
+    """No tensor is at hand: give the function a ``device`` parameter and pass it where it is called."""
+    placement.note = "no tensor, parameter or device variable is at hand where it is created"
+    function = new.origins[0].scope.function
+    if function is None:
+        placement.note = "it is created when the module is imported, before any device is chosen"
+        return
+    node = function.node
+    if isinstance(node, ast.Lambda) or function.module is not facts.module or not facts.here(node) or not placement.takes_device:
+        return
+    names = {arg.arg for arg in function.parameters}
+    if "device" in names or "device" in function.locals or node.args.kwarg is not None and "device" in names:
+        return
+    if function.name.startswith("__") or function.is_property:
+        return
+    sites: dict[ast.Call, str] = {}
+    for mix, origin in zip(new.mixes, new.origins):
+        call, caller = origin.scope.call, origin.scope.caller
+        if not isinstance(call, ast.Call) or caller is None or caller.module is not facts.module or not facts.here(call):
+            return
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in (None, "device") for k in call.keywords):
+            return
+        found = [r for r in references(caller, mix.partner.device, partners=[mix.partner]) if not r.doubt]
+        if not found:
+            return
+        if call not in sites:
+            sites[call] = found[0].device
+        elif sites[call] != found[0].device and sites[call] not in {r.device for r in found}:
+            return
+    placement.device = "device"
+    placement.threaded = [(node, sorted(sites.items(), key=lambda item: item[0].lineno))]
+    placement.doubt = f"`{function.name}` gets a new parameter, and callers elsewhere are not seen"
+    placement.group = f"thread-device:{node.lineno}:{function.name}"

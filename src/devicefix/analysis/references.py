@@ -1,0 +1,199 @@
+"""How to name a device at a certain place: by a tensor that is there already, a parameter of the module, a variable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis.devices import Device, same
+from devicefix.analysis.evidence import Evidence
+from devicefix.analysis.tensors import as_device
+from devicefix.analysis.values import DType, Kind, Scope, Value, any_element
+
+if TYPE_CHECKING:
+    from devicefix.analysis.model import FunctionInfo
+    from devicefix.analysis.values import Obj
+
+DEVICE_NAMES = ("device", "dev", "DEVICE", "gpu", "geraet")
+DOUBTS = frozenset({"maybe_none", "maybe_unbound", "mixed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An expression for a device, and what kind of thing it reads it from."""
+
+    device: str  #: ``x.device``, ``self.device``, ``device``
+    owner: str  #: ``x``; "" for a device variable
+    kind: str  #: ``tensor``, ``member``, ``weight``, ``variable``
+    floating: bool = False
+    rank: int = 0  #: lower is better
+    doubt: str = ""  #: why it may fail
+
+    @property
+    def dtype(self) -> str:
+        """An expression for the dtype of the owner."""
+        return f"{self.owner}.dtype" if self.owner else ""
+
+
+def references(
+    scope: Scope,
+    device: Device | None,
+    *,
+    sized_by: Iterable[Value] = (),
+    partners: Iterable[Value] = (),
+    want_floating: bool = False,
+) -> list[Reference]:
+    """Expressions that name ``device`` in ``scope``, best first.
+
+    ``sized_by``: tensors whose shape the new tensor takes; ``partners``: tensors that it will meet.
+    """
+    if device is None:
+        return []
+    sizes = {v.ident for v in sized_by if v.ident is not None}
+    meets = {v.ident for v in partners if v.ident is not None}
+    sources = {v.data[1] for v in partners if isinstance(v.data, tuple) and len(v.data) == 2 and v.data[0] == "device of"}
+    found: list[Reference] = []
+    order = [p.arg for p in scope.function.parameters] if scope.function is not None else []
+    for position, (name, raw) in enumerate(scope.names.items()):
+        value = seen_as_tensor(scope.function, name, raw)
+        index = order.index(name) if name in order else 50 + position
+        if value.is_tensor and same(value.device, device) and not (value.flags & DOUBTS) and not value.has("was_parameter"):
+            rank = 400 + index
+            if value.ident in sizes:
+                rank = index
+            elif value.ident in sources:
+                rank = 100 + index
+            elif value.ident in meets:
+                rank = 200 + index
+            floating = value.dtype is DType.FLOAT
+            if want_floating and floating and rank < 300:
+                rank -= 1000
+            found.append(Reference(f"{name}.device", name, "tensor", floating, rank))
+        elif raw.kind in (Kind.SEQUENCE, Kind.MAPPING) and not (raw.flags & DOUBTS):
+            found.extend(_members(name, raw, device, index))
+        elif raw.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.NUMBER) and not (raw.flags & DOUBTS):
+            if _names_device(name, raw) and as_device(raw) == device and raw.kind is not Kind.NUMBER:
+                found.append(Reference(name, "", "variable", False, 300 + index))
+            elif raw.kind is Kind.UNKNOWN and scope.function is not None:
+                found.extend(_attributes(name, raw, device, scope))
+    found.extend(_of_self(scope, device))
+    found.extend(_global_variables(scope, device))
+    found.sort(key=lambda r: r.rank)
+    return found
+
+
+def seen_as_tensor(function: FunctionInfo | None, name: str, value: Value) -> Value:
+    """An unknown value, taken for a tensor if the uses of its name say so."""
+    if value.kind is not Kind.UNKNOWN or function is None or "mixed" in value.flags:
+        return value
+    evidence: Evidence = function.evidence
+    if name in evidence.tensors or (name in evidence.likely_tensors and value.has("likely_tensor")):
+        return Value(Kind.TENSOR, device=value.device, ident=value.ident, flags=value.flags & DOUBTS)
+    return value
+
+
+def _names_device(name: str, value: Value) -> bool:
+    return value.kind is Kind.DEVICE or any(word in name.lower() for word in ("device", "dev", "gpu", "geraet", "cuda"))
+
+
+def _members(name: str, value: Value, device: Device, index: int) -> Iterator[Reference]:
+    """``tensors[0].device`` for a list of tensors: right unless the list is empty."""
+    if isinstance(value.items, dict):
+        for key, item in value.items.items():
+            if isinstance(key, str) and item.is_tensor and same(item.device, device) and not (item.flags & DOUBTS):
+                owner = f'{name}["{key}"]' if '"' not in key else f"{name}[{key!r}]"
+                yield Reference(f"{owner}.device", owner, "member", item.dtype is DType.FLOAT, 600 + index)
+                return
+        return
+    if value.kind is not Kind.SEQUENCE or value.data in ("generator", "range", "parameters", "set"):
+        return
+    first = value.items[0] if isinstance(value.items, tuple) and value.items else any_element(value)
+    if first.is_tensor and same(first.device, device) and not (first.flags & DOUBTS):
+        doubt = "" if isinstance(value.items, tuple) and value.items else f"`{name}` may be empty"
+        yield Reference(f"{name}[0].device", f"{name}[0]", "member", first.dtype is DType.FLOAT, 700 + index, doubt)
+
+
+def _attributes(name: str, value: Value, device: Device, scope: Scope) -> Iterator[Reference]:
+    """``args.device``, ``cfg.device``: an attribute of a name that is used as a device."""
+    for attribute in ("device", "DEVICE"):
+        if device.kind == "symbol" and device.key == ("attr", value.ident, attribute):
+            yield Reference(f"{name}.{attribute}", "", "variable", False, 350)
+
+
+def self_name(scope: Scope) -> str:
+    """What the instance is called in a method; "" outside methods."""
+    function = scope.function
+    if scope.self_object is None or function is None or function.is_static or function.is_class_method:
+        return ""
+    return function.parameters[0].arg if function.parameters else ""
+
+
+def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
+    name = self_name(scope)
+    obj = scope.self_object
+    if not name or obj is None:
+        return
+    for attribute, value in obj.attrs.items():
+        if value.flags & DOUBTS:
+            continue
+        if value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) and _names_device(attribute, value) and as_device(value) == device:
+            yield Reference(f"{name}.{attribute}", "", "variable", False, 320)
+    if obj.is_module:
+        for owner, floating, rank in weights(obj, device, name):
+            yield Reference(f"{owner}.device", owner, "weight", floating, rank)
+
+
+def weights(obj: Obj, device: Device | None, path: str, depth: int = 2) -> Iterator[tuple[str, bool, int]]:
+    """Paths of parameters and buffers of a module that live on ``device``: (path, floating, rank)."""
+    for attribute, value in obj.attrs.items():
+        if attribute.startswith("<") or value.flags & DOUBTS:
+            continue
+        here = f"{path}.{attribute}"
+        if value.is_tensor and (value.has("parameter") or value.has("buffer")):
+            on = obj.device if obj.device is not None else value.device
+            if same(on, device):
+                yield here, value.dtype is DType.FLOAT, 800
+        elif value.kind is Kind.OBJECT and value.data.is_module:
+            inner: Obj = value.data
+            if inner.external and same(inner.device, device):
+                weight = _weight_of(inner)
+                if weight:
+                    yield f"{here}.{weight}", True, 810
+            elif depth > 0 and inner.cls is not None:
+                yield from ((p, f, r + 10) for p, f, r in weights(inner, device, here, depth - 1))
+
+
+def _weight_of(obj: Obj) -> str:
+    fact = torch_api.module_class(obj.external)
+    if fact is None or not fact.weight or not fact.stateful:
+        return ""
+    given = obj.arguments[1] if obj.arguments else {}
+    for need in fact.weight_needs:
+        value = given.get(need)
+        if value is not None and value.data is not True:
+            return ""
+    return fact.weight
+
+
+def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
+    if scope.function is None:
+        return
+    local = scope.function.locals
+    for name, statements in scope.module.bindings.items():
+        if name in local or name in scope.names or len(statements) != 1:
+            continue
+        statement = statements[0]
+        if isinstance(statement, ast.Assign) and device.kind == "symbol" and _defines(statement.value, device):
+            yield Reference(name, "", "variable", False, 900)
+
+
+def _defines(value: ast.expr, device: Device) -> bool:
+    """Whether a global's definition is the expression that a device symbol stands for."""
+    key = device.key
+    return isinstance(key, tuple) and len(key) >= 2 and any(node is key[1] for node in ast.walk(value))
+
+
+__all__ = ["Reference", "references", "seen_as_tensor", "self_name", "weights"]

@@ -1,0 +1,136 @@
+"""``x[i]`` and ``x[i] = v``."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.meeting import meet
+from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+
+def _indices(it: Interpreter, frame: Frame, node: ast.Subscript) -> list[tuple[Value, ast.expr]]:
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return [(it.evaluate(frame, part), part) for part in parts]
+
+
+def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
+    """The value of ``base[index]``."""
+    from devicefix.analysis import heap
+
+    base = it.evaluate(frame, node.value)
+    if base.kind in (Kind.EXTERNAL, Kind.CLASS):  # a generic alias
+        return base
+    indices = _indices(it, frame, node)
+    if base.is_tensor:
+        return _tensor(it, frame, node, base, indices)
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    if isinstance(node.slice, ast.UnaryOp) and isinstance(node.slice.op, ast.USub) and isinstance(node.slice.operand, ast.Constant):
+        operand = node.slice.operand.value
+        key = -operand if isinstance(operand, int) else None
+    if base.kind is Kind.OBJECT:
+        return heap.item(it, frame, base, key, indices[0][0], node)
+    if base.kind in (Kind.SEQUENCE, Kind.MAPPING):
+        if isinstance(node.slice, ast.Slice):
+            return base if base.items is None else Value(Kind.SEQUENCE, element=any_element(base), data=base.data, origins=base.origins)
+        if isinstance(base.items, dict) and key in base.items:
+            return base.items[key]
+        if isinstance(base.items, tuple) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
+            return base.items[key]
+        if isinstance(base.items, dict) and key is not None and base.element is None and base.items:
+            return UNKNOWN
+        return any_element(base)
+    if base.kind is Kind.SIZE:
+        return Value(Kind.SIZE, sources=base.sources)
+    if base.kind is Kind.NDARRAY:
+        return base
+    if base.kind is Kind.UNKNOWN:
+        return Value(Kind.UNKNOWN, device=base.device, ident=("item", base.ident, key if key is not None else ast.dump(node.slice)),
+                     origins=base.origins, flags=base.flags & {"likely_tensor"})
+    return UNKNOWN
+
+
+def _tensor(it: Interpreter, frame: Frame, node: ast.Subscript, base: Value, indices: list[tuple[Value, ast.expr]]) -> Value:
+    tensors = [(v, n) for v, n in indices if v.is_tensor]
+    if tensors:
+        device = meet(it, frame, node, "index", [(base, node.value), *tensors], manner="index")
+        if device is not None and base.device is not None and base.device.host and not device.host:
+            base = base.replace(device=device, origins=())  # reported once; go on as if it had worked
+    rank = base.rank
+    boolean = any(v.dtype.name == "BOOL" for v, _ in tensors)
+    if rank is not None and rank > 0:
+        for value, part in indices:
+            if isinstance(part, ast.Slice) or value.is_tensor or value.kind is Kind.SEQUENCE:
+                continue
+            if isinstance(part, ast.Constant) and part.value is None:
+                rank += 1
+            elif isinstance(part, ast.Constant) and part.value is Ellipsis:
+                continue
+            elif value.kind in (Kind.NUMBER, Kind.SIZE) or isinstance(part, ast.Constant):
+                rank -= 1
+            else:
+                rank = None
+                break
+    elif rank == 0:
+        rank = None
+    elif rank == -1 and not all(isinstance(p, ast.Slice) or v.is_tensor for v, p in indices):
+        rank = None
+        if any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices):
+            rank = -1
+    if tensors and rank is not None and (boolean or any(v.rank != 0 for v, _ in tensors)):
+        rank = -1
+    flags = base.flags & {"explicit_dtype", "maybe_none", "guessed", "shaped"}
+    if rank is None and any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices):
+        flags |= {"shaped"}
+    return base.replace(rank=rank, ident=("item", base.ident, id(node)) if base.ident else None, flags=flags, sources=())
+
+
+def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, node: ast.expr | None) -> None:
+    """``base[index] = value``. A slice copies across devices; an index tensor does not."""
+    base = it.evaluate(frame, target.value)
+    indices = _indices(it, frame, target)
+    if base.is_tensor:
+        tensors = [(v, n) for v, n in indices if v.is_tensor]
+        if tensors:
+            meet(it, frame, target, "index", [(base, target.value), *tensors], manner="index")
+            # index_put_ wants the value beside the tensor, unless it has no dimensions
+            if value.is_tensor and value.rank != 0:
+                meet(it, frame, target, "index_put_", [(base, target.value), (value, node)], manner="in_place")
+        return
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    if base.kind in (Kind.SEQUENCE, Kind.MAPPING):
+        if base.kind is Kind.MAPPING and key is not None:
+            known = dict(base.items) if isinstance(base.items, dict) else {}
+            known[key] = value if key not in known or not frame.conditions else join(known[key], value)
+            changed = base.replace(items=known)
+        elif isinstance(base.items, tuple) and isinstance(key, int) and 0 <= key < len(base.items):
+            changed = base.replace(items=(*base.items[:key], value, *base.items[key + 1 :]))
+        elif isinstance(base.items, tuple) and not base.items:
+            changed = base.replace(items=None, element=value)
+        elif isinstance(target.slice, ast.Slice):
+            changed = base
+        else:
+            # d[k] = … in a loop over d replaces every entry
+            replaces_all = frame.loops > 0 and indices and indices[0][0].ident == ("key", base.ident)
+            element = value if replaces_all or (not base.items and base.element is None) else join(any_element(base), value)
+            changed = base.replace(items=None, element=element)
+        rebind(it, frame, target.value, changed)
+    elif base.kind is Kind.OBJECT:
+        from devicefix.analysis import heap
+
+        heap.store_item(it, frame, base, key, value)
+
+
+def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
+    """Make a name or an attribute stand for a container after a change in place."""
+    if isinstance(node, ast.Name):
+        if node.id in frame.names:
+            frame.names[node.id] = value
+        elif frame.outer is not None and node.id in frame.outer:
+            frame.outer[node.id] = value
+    elif isinstance(node, ast.Attribute):
+        it.assign(frame, node, value)

@@ -1,0 +1,174 @@
+"""The full command line, loaded only when the quick parser does not know what to do."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from devicefix.cli.check import FAILED, run_check
+from devicefix.cli.choices import Color, OutputFormat
+from devicefix.cli.options import CheckOptions, split_list
+
+
+class DefaultGroup(TyperGroup):
+    """A group that hands everything which begins with no command name to the hidden command ``check``."""
+
+    default = "check"
+    own_options = ("--help", "-h", "--version", "-V", "--install-completion", "--show-completion")
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put ``check`` in front where no command is named."""
+        if not args or (args[0] not in self.commands and args[0] not in self.own_options):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of ``check`` are shown on the front page."""
+        own = super().get_params(ctx)
+        if not getattr(self, "_helping", False):
+            return own
+        names = {param.name for param in own}
+        return [param for param in self.commands[self.default].params if param.name not in names] + own
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Help with the options of ``check``."""
+        self._helping = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._helping = False
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The usage line of both forms."""
+        return ["[OPTIONS] [PATH]...", "|", "COMMAND [ARGS]..."]
+
+
+app: typer.Typer = typer.Typer(
+    cls=DefaultGroup,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+def _show_version(value: bool) -> None:
+    if value:
+        from devicefix import __version__
+
+        print(f"devicefix {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Find and repair PyTorch device mismatches in source code.
+
+    Without --diff or --write nothing is changed. Exit status: 0 nothing to report, 1 findings (or a diff),
+    2 something failed.
+    """
+
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[PATH]...", help="Files, folders, or - for standard input; default: this folder."),
+]
+Selectors = list[str] | None
+
+
+@app.command("check", hidden=True)
+def check(
+    paths: Paths = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the changes as a diff; write nothing.")] = False,
+    write: Annotated[bool, typer.Option("--write", "-w", help="Make the safe fixes in the files.")] = False,
+    unsafe_fixes: Annotated[
+        bool | None,
+        typer.Option("--unsafe-fixes/--no-unsafe-fixes", help="Also make fixes that could not be shown to be safe."),
+    ] = None,
+    select: Annotated[Selectors, typer.Option(metavar="RULES", help="Only these codes, prefixes or names.")] = None,
+    ignore: Annotated[Selectors, typer.Option(metavar="RULES", help="Not these.")] = None,
+    extend_select: Annotated[Selectors, typer.Option(metavar="RULES", help="These as well.")] = None,
+    exclude: Annotated[Selectors, typer.Option(metavar="PATTERNS", help="Leave these paths out.")] = None,
+    output_format: Annotated[OutputFormat | None, typer.Option(help="How findings are printed.")] = None,
+    stdin_filename: Annotated[str | None, typer.Option(metavar="NAME", help="What to call standard input.")] = None,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Count the findings by rule.")] = False,
+    show_fixes: Annotated[bool, typer.Option("--show-fixes", help="List the fixes that were made.")] = False,
+    add_ignore: Annotated[bool, typer.Option("--add-ignore", help="Write a suppression for every finding.")] = False,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if there are findings.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=0, help="Processes; 0: as many as pay.")] = None,
+    color: Annotated[Color, typer.Option(help="Colours in the output.")] = Color.auto,
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="Read the settings from this file.")] = None,
+    isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
+) -> None:
+    """Check PATHs (the command that is meant when none is named)."""
+    if diff and write:
+        raise typer.BadParameter("--diff and --write exclude each other")
+    options = CheckOptions(
+        paths=list(paths or []),
+        diff=diff,
+        write=write,
+        unsafe_fixes=unsafe_fixes,
+        select=_flat(select),
+        ignore=_flat(ignore),
+        extend_select=_flat(extend_select),
+        exclude=_flat(exclude),
+        output_format=output_format.value if output_format else None,
+        stdin_filename=stdin_filename,
+        statistics=statistics,
+        show_fixes=show_fixes,
+        add_ignore=add_ignore,
+        exit_zero=exit_zero,
+        quiet=quiet,
+        verbose=verbose,
+        jobs=jobs,
+        color=color.value,
+        config=config,
+        isolated=isolated,
+        no_cache=no_cache,
+    )
+    raise typer.Exit(run_check(options))
+
+
+def _flat(values: Selectors) -> list[str]:
+    return [part for value in values or [] for part in split_list(value)]
+
+
+def run_app(arguments: list[str]) -> int:
+    """Run the full command line. Returns the exit status; usage errors are one line on stderr."""
+    from devicefix.cli.check import complain
+
+    _add_commands()
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(arguments, prog_name="devicefix", standalone_mode=False)
+    except _usage_error() as error:
+        complain(error.format_message().replace("\n", " "))
+        return FAILED
+    except typer.Abort:
+        print("devicefix: interrupted", file=sys.stderr)
+        return 130
+    return status if isinstance(status, int) else 0
+
+
+def _usage_error() -> Any:
+    """The class of usage errors: typer brings its own copy of click since 0.20 or so, and needed click before."""
+    import importlib
+
+    try:
+        module = importlib.import_module("typer._click.exceptions")
+    except ImportError:
+        module = importlib.import_module("click.exceptions")
+    return module.ClickException
+
+
+def _add_commands() -> None:
+    """The commands live in modules of their own; importing a module registers its commands."""
+    from devicefix.cli import explain, prove, serve  # noqa: F401

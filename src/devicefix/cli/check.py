@@ -1,0 +1,163 @@
+"""The command that everybody runs: check, ``--diff``, ``--write``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, TextIO
+
+from devicefix.cli.options import CheckOptions
+from devicefix.settings import Settings
+
+if TYPE_CHECKING:
+    from devicefix.engine.run import Outcome
+    from devicefix.report.style import Style
+
+OK, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+
+def settings_from(options: CheckOptions, base: Settings | None = None) -> Settings:
+    """The settings with what the command line says on top."""
+    base = base or Settings()
+    settings = replace(
+        base,
+        select=tuple(options.select) or base.select,
+        ignore=(*base.ignore, *options.ignore),
+        extend_select=(*base.extend_select, *options.extend_select),
+        exclude=(*base.exclude, *options.exclude),
+    )
+    if options.unsafe_fixes is not None:
+        settings = replace(settings, unsafe_fixes=options.unsafe_fixes)
+    if options.output_format is not None:
+        settings = replace(settings, output_format=options.output_format)
+    if options.jobs is not None:
+        settings = replace(settings, jobs=options.jobs)
+    if options.no_cache:
+        settings = replace(settings, cache=False)
+    return settings
+
+
+def run_check(options: CheckOptions) -> int:
+    """Run a check and print it. Returns the exit status; prints one line on stderr for each thing that failed."""
+    from devicefix.engine.selection import UnknownRule
+    from devicefix.source.errors import SourceError
+
+    _reconfigure_streams()
+    try:
+        return _Session(options).run()
+    except (UnknownRule, SourceError) as error:
+        complain(str(error))
+        return FAILED
+
+
+def complain(message: str) -> None:
+    """One line on stderr."""
+    print(f"devicefix: error: {message}", file=sys.stderr)
+
+
+def _reconfigure_streams() -> None:
+    """File names and source lines may hold anything: never fail to print them."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class _Session:
+    """One run, with the counts that its summary needs."""
+
+    def __init__(self, options: CheckOptions) -> None:
+        from devicefix.report.style import Style, use_color
+
+        self.options = options
+        self.settings = settings_from(options)
+        self.style = Style(use_color(options.color, sys.stdout))
+        self.outcomes: list[Outcome] = []
+        self.failed = False
+
+    def run(self) -> int:
+        paths = self.options.paths or ["."]
+        if "-" in paths:
+            if len(paths) > 1:
+                complain("`-` reads standard input and goes with no other path")
+                return FAILED
+            return self._standard_input()
+        return self._finish(self._files(paths))
+
+    def _files(self, paths: list[str]) -> Iterable[Outcome]:
+        from devicefix.engine.run import run
+
+        return run(paths, self.settings, self._mode(), want_edits=self._wants_edits())
+
+    def _mode(self) -> str:
+        return "diff" if self.options.diff else "write" if self.options.write else "check"
+
+    def _wants_edits(self) -> bool:
+        from devicefix.report import WITH_EDITS
+
+        return not self.options.diff and self.settings.output_format in WITH_EDITS
+
+    def _standard_input(self) -> int:
+        from devicefix.engine.run import Job, process_bytes
+
+        raw = sys.stdin.buffer.read()
+        name = self.options.stdin_filename or "<stdin>"
+        job = Job(self.settings, self._mode(), self._wants_edits(), roots=())
+        outcome = process_bytes(raw, name, job)
+        if not self.options.write:
+            return self._finish([outcome])
+        sys.stdout.buffer.write(raw if outcome.new_raw is None else outcome.new_raw)
+        sys.stdout.buffer.flush()
+        return self._finish([outcome], out=sys.stderr)
+
+    def _finish(self, outcomes: Iterable[Outcome], out: TextIO | None = None) -> int:
+        from devicefix.report import renderer
+
+        out = out or sys.stdout
+        seen = self._watched(outcomes)
+        if self.options.diff:
+            self._print_diffs(seen, out)
+        else:
+            for piece in renderer(self.settings.output_format)(seen, self.style):
+                if not self.options.quiet:
+                    out.write(piece)
+        out.flush()
+        self._summary(out)
+        return self._status()
+
+    def _watched(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Pass outcomes on, and complain about errors as they come."""
+        for outcome in outcomes:
+            for error in outcome.errors:
+                self.failed = True
+                complain(str(error))
+            self.outcomes.append(outcome)
+            yield outcome
+
+    def _print_diffs(self, outcomes: Iterable[Outcome], out: TextIO) -> None:
+        from devicefix.report.diff import painted
+
+        for outcome in outcomes:
+            if not self.options.quiet:
+                out.write(painted(outcome.diff, self.style))
+
+    def _status(self) -> int:
+        if self.failed:
+            return FAILED
+        if self.options.exit_zero:
+            return OK
+        if self.options.diff:
+            return FOUND if any(outcome.diff for outcome in self.outcomes) else OK
+        return FOUND if any(outcome.findings for outcome in self.outcomes) else OK
+
+    def _summary(self, out: TextIO) -> None:
+        from devicefix.report.summary import summary
+
+        if self.options.quiet:
+            return
+        text = summary(self.outcomes, self.options, self.settings, self.style)
+        if not text:
+            return
+        # Machines read the other formats and patches: the words for people go to stderr there.
+        for_people = self.settings.output_format in ("full", "concise") and not self.options.diff
+        print(text, file=out if for_people else sys.stderr)

@@ -1,0 +1,1 @@
+"""What a fix may change (`changes`) and how that becomes text (`realise`)."""

@@ -1,0 +1,214 @@
+"""All fixes of a source, pass after pass, until nothing is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devicefix.engine.check import Analyse, check_source, withdrawn
+from devicefix.engine.results import CheckResult, FileError, FixResult, Withdrawn
+from devicefix.findings import Finding
+from devicefix.settings import Settings
+from devicefix.source.text import SourceText
+
+if TYPE_CHECKING:
+    from devicefix.analysis.project import Project
+    from devicefix.engine.plan import Unit
+    from devicefix.findings import TextEdit
+    from devicefix.rules.base import Rule
+
+MAX_PASSES = 20
+
+
+@dataclass(frozen=True)
+class _Checker:
+    """`check_source` with everything but the source filled in."""
+
+    project: Project | None
+    settings: Settings
+    rules: Sequence[Rule] | None
+    analyse: Analyse | None
+
+    def __call__(self, source: SourceText) -> CheckResult:
+        return check_source(
+            source, project=self.project, settings=self.settings, rules=self.rules, analyse=self.analyse
+        )
+
+
+def fix_source(
+    source: SourceText,
+    *,
+    project: Project | None = None,
+    settings: Settings | None = None,
+    unsafe: bool | None = None,
+    only: Sequence[str] = (),
+    rules: Sequence[Rule] | None = None,
+    analyse: Analyse | None = None,
+    checked: CheckResult | None = None,
+) -> FixResult:
+    """Make every allowed fix and prove the result.
+
+    ``unsafe`` overrides the settings; ``only`` limits the fixes to these rule codes; ``checked`` saves the first
+    check. The text is returned unchanged when the fixes do not settle. Errors are in the result.
+    """
+    settings = settings or Settings()
+    check = _Checker(project, settings, rules, analyse)
+    first = checked or check(source)
+    allow_unsafe = settings.unsafe_fixes if unsafe is None else unsafe
+    barred: frozenset[str] = frozenset()
+    while True:
+        run = _Run(check, first, allow_unsafe, frozenset(only), barred)
+        if run.settled:
+            return run.result
+        # Fixes of some rule undo each other's work: leave out the rules that were still busy and begin again.
+        if not run.busy:
+            return FixResult(source, source, remaining=first.findings, errors=[*first.errors, _unsettled(source)])
+        barred |= run.busy
+
+
+def _unsettled(source: SourceText) -> FileError:
+    return FileError(source.name, f"left as it was: the fixes did not settle after {MAX_PASSES} passes")
+
+
+class _Run:
+    """One attempt to bring a source to rest."""
+
+    def __init__(
+        self, check: _Checker, first: CheckResult, unsafe: bool, only: frozenset[str], barred: frozenset[str]
+    ) -> None:
+        self.check = check
+        self.current = first
+        self.unsafe = unsafe
+        self.only = only
+        self.barred = barred
+        self.result = FixResult(first.source, first.source, errors=list(first.errors))
+        self.refusals: dict[tuple[str, int, int], str] = {}
+        self.busy: frozenset[str] = frozenset()
+        self.settled = self._settle()
+        self._finish()
+
+    def _settle(self) -> bool:
+        if not self._candidates():
+            return True
+        if not self.current.source.round_trips:
+            for unit in self._candidates():
+                self._refuse(unit, f"the encoding {self.current.source.encoding} does not keep every byte")
+            return True
+        for _ in range(MAX_PASSES):
+            units = self._candidates()
+            if not units:
+                return True
+            self._one_pass(units)
+        self.busy = frozenset(finding.code for unit in self._candidates() for finding in unit.findings)
+        return not self.busy
+
+    def _candidates(self) -> list[Unit]:
+        from devicefix.engine.plan import units_of
+
+        units = units_of(self.current.findings, unsafe=self.unsafe)
+        return [unit for unit in units if all(self._open(finding) for finding in unit.findings)]
+
+    def _open(self, finding: Finding) -> bool:
+        if self.only and finding.code not in self.only:
+            return False
+        return finding.code not in self.barred and self._key(finding) not in self.refusals
+
+    def _key(self, finding: Finding) -> tuple[str, int, int]:
+        source = self.current.source
+        span = finding.span
+        return finding.code, source.offset_at(span.start, span.cell), source.offset_at(span.end, span.cell)
+
+    def _refuse(self, unit: Unit, reason: str) -> None:
+        for finding in unit.findings:
+            self.refusals[self._key(finding)] = reason
+            self.result.withdrawn.append(Withdrawn(finding, reason))
+
+    def _one_pass(self, units: Sequence[Unit]) -> None:
+        from devicefix.engine.plan import plan
+        from devicefix.engine.selfcheck import CheckFailed, largest_good, rewrite
+
+        planned = plan(self.current.source, units)
+        for unit, reason in planned.refused:
+            self._refuse(unit, reason)
+        reasons: dict[int, str] = {}
+
+        def rewrites(chosen: list[Unit]) -> bool:
+            try:
+                rewrite(self.current.source, _changes(chosen))
+            except CheckFailed as failure:
+                reasons[id(chosen[-1])] = str(failure)
+                return False
+            return True
+
+        good = largest_good(planned.chosen, rewrites)
+        for unit in planned.chosen:
+            if unit not in good:
+                self._refuse(unit, reasons.get(id(unit), "the rewrite failed its check"))
+        if good:
+            self._advance(good)
+
+    def _advance(self, units: list[Unit]) -> None:
+        """Take the rewritten source if every fixed finding is gone from it; else refuse those that are not."""
+        from devicefix.engine.selfcheck import largest_good, rewrite
+
+        new, edits = rewrite(self.current.source, _changes(units))
+        after = self.check(new)
+        if len(after.errors) > len(self.result.errors):
+            known = len(self.result.errors)
+
+            def analysable(chosen: list[Unit]) -> bool:
+                text, _ = rewrite(self.current.source, _changes(chosen))
+                return len(self.check(text).errors) <= known
+
+            good = largest_good(units, analysable)
+            for unit in units:
+                if unit not in good:
+                    self._refuse(unit, "the rewritten file could not be checked again")
+            if good:
+                self._advance(good)
+            return
+        stubborn = [unit for unit in units if any(self._still_there(f, edits, after) for f in unit.findings)]
+        if stubborn:
+            for unit in stubborn:
+                self._refuse(unit, "the rewrite would not repair it")
+            return  # the next pass makes the others
+        self.refusals = {
+            (code, _moved(edits, start, True), _moved(edits, end, False)): reason
+            for (code, start, end), reason in self.refusals.items()
+        }
+        self.result.applied += [finding for unit in units for finding in unit.findings]
+        self.current = after
+
+    def _still_there(self, finding: Finding, edits: Sequence[TextEdit], after: CheckResult) -> bool:
+        code, start, _ = self._key(finding)
+        places = {_moved(edits, start, True), _moved(edits, start, False)}
+        source = after.source
+        return any(
+            f.code == code and source.offset_at(f.span.start, f.span.cell) in places and f.message == finding.message
+            for f in after.findings
+        )
+
+    def _finish(self) -> None:
+        self.result.source = self.current.source
+        self.result.remaining = []
+        for finding in self.current.findings:
+            reason = self.refusals.get(self._key(finding))
+            self.result.remaining.append(withdrawn(finding, reason) if reason and finding.fix else finding)
+
+
+def _changes(units: Sequence[Unit]) -> list[object]:
+    return list(dict.fromkeys(change for unit in units for change in unit.changes))
+
+
+def _moved(edits: Sequence[TextEdit], offset: int, after_insertions: bool) -> int:
+    """Where an offset of the old text lies in the new one. At an insertion: behind or before what was inserted."""
+    shift = 0
+    for edit in edits:
+        if edit.start > offset or (edit.start == offset and edit.start == edit.end and not after_insertions):
+            break
+        if edit.end <= offset:
+            shift += len(edit.replacement) - (edit.end - edit.start)
+        else:
+            return edit.start + shift
+    return offset + shift

@@ -1,0 +1,74 @@
+"""All findings as one JSON array; its fields are a stable interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from devicefix.engine.run import Outcome
+from devicefix.findings import Finding, Position, Span, TextEdit
+from devicefix.report.style import Style
+from devicefix.source.lines import LineIndex
+
+
+def render(outcomes: Iterable[Outcome], style: Style) -> Iterator[str]:
+    """An array of objects, one per finding. Lines and columns from 1 in code points; ``end`` is exclusive."""
+    del style
+    found = [record(finding, edits, outcome) for outcome in outcomes for finding, edits in with_edits(outcome)]
+    yield json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def with_edits(outcome: Outcome) -> list[tuple[Finding, list[TextEdit]]]:
+    """Each finding with the edits of its fix."""
+    return list(zip(outcome.findings, outcome.edits or [[]] * len(outcome.findings), strict=True))
+
+
+def record(finding: Finding, edits: list[TextEdit], outcome: Outcome) -> dict[str, Any]:
+    """One finding as plain data."""
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "path": finding.path,
+        **_span(finding.span),
+        "applicability": finding.applicability.value,
+        "fix": _fix(finding, edits, outcome),
+        "note": finding.note or None,
+        "related": [{"path": r.path, **_span(r.span), "message": r.message} for r in finding.related],
+    }
+
+
+def _fix(finding: Finding, edits: list[TextEdit], outcome: Outcome) -> dict[str, Any] | None:
+    if finding.fix is None:
+        return None
+    lines = LineIndex(outcome.text or "")
+    return {
+        "title": finding.fix.title,
+        "applicability": finding.fix.applicability.value,
+        "reason": finding.fix.reason or None,
+        "edits": [
+            {
+                "start": _position(place_of(edit.start, lines)),
+                "end": _position(place_of(edit.end, lines)),
+                "start_offset": edit.start,
+                "end_offset": edit.end,
+                "replacement": edit.replacement,
+            }
+            for edit in edits
+        ],
+    }
+
+
+def place_of(offset: int, lines: LineIndex) -> Position:
+    """The line and column of an offset of the whole text."""
+    line = lines.line_of(offset)
+    return Position(line, offset - lines.start(line) + 1)
+
+
+def _span(span: Span) -> dict[str, Any]:
+    return {"cell": span.cell or None, "start": _position(span.start), "end": _position(span.end)}
+
+
+def _position(position: Position) -> dict[str, int]:
+    return {"line": position.line, "column": position.column}

@@ -1,0 +1,139 @@
+"""DVF201: a tensor made on the default device meets one on the module's device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.placement import Placement, new_tensors, place_at_creation
+from devicefix.codemods.changes import AddParameter, AppendToExpression, Change, EditCall
+from devicefix.findings import Finding, Fix
+from devicefix.rules.base import Example, Rule
+from devicefix.rules.findings_for import finding, fix
+from devicefix.rules.wording import other_side, short, where
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+
+CODE, NAME = "DVF201", "factory-device"
+
+
+def check(facts: FileFacts) -> Iterator[Finding]:
+    for new in new_tensors(facts, "factory"):
+        mix = new.mixes[0]
+        message = f"{short(new.call)} is created on the CPU, but meets {other_side(mix)}, {where(mix)}"
+        placed = place_at_creation(facts, new)
+        repair, note = _fix(placed, new.call)
+        yield finding(facts, CODE, NAME, new.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
+
+
+def _fix(placed: Placement, call: ast.Call) -> tuple[Fix | None, str]:
+    if placed.device is None:
+        return None, placed.note
+    title = f"create it with `device={placed.device}`"
+    changes: list[Change] = []
+    if placed.takes_device:
+        keywords = [("device", placed.device)]
+        if placed.dtype is not None:
+            keywords.append(("dtype", placed.dtype))
+        changes.append(EditCall(call, set_keywords=tuple(keywords)))
+    else:
+        title = f"move it with `.to({placed.device})`"
+        changes.append(AppendToExpression(call, f".to({placed.device})"))
+    for parameter, calls in placed.threaded:
+        changes.append(AddParameter(parameter, "device=None"))
+        changes.extend(EditCall(site, set_keywords=(("device", device),)) for site, device in calls)
+    return fix(title, *changes, unsafe=placed.doubt, group=placed.group), ""
+
+
+RULE = Rule(
+    code=CODE,
+    name=NAME,
+    summary="a tensor created on the default device meets a tensor on the model's device",
+    explanation="""
+Factory functions such as `torch.zeros`, `torch.arange` or `torch.tensor` put their result on the default device, the CPU, unless
+they are told otherwise. That works until the model runs on an accelerator: the new tensor then meets activations or parameters that
+are on the card, and PyTorch stops with "Expected all tensors to be on the same device". The tensor has to follow one that is already in
+the right place.
+
+A factory is reported only where its result is shown to meet a tensor on another device. What PyTorch allows is not reported: a
+0-dimensional tensor in arithmetic, a CPU index into a tensor on the card, `copy_`, lengths for `pack_padded_sequence`.
+""",
+    fix_safety="""
+The fix adds `device=` from the tensor that the new one meets, or from another tensor, parameter or device variable that is there when
+the new tensor is created. It is safe when that reference is a tensor on every path.
+
+`dtype=` is added only where the factory's own default is floating point, the reference is shown to be floating point, and the two meet in
+an operation that combines dtypes. Integer ranges, masks and explicit dtypes stay as they are.
+
+It is unsafe when a `device` parameter has to be threaded through a helper function, or when the reference is an element of a list that
+may be empty.
+""",
+    check=check,
+    examples=(
+        Example(
+            before='''
+import torch
+from torch import nn
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(8, 16, batch_first=True)
+
+    def forward(self, x):
+        h0 = torch.zeros(1, x.size(0), 16)
+        out, _ = self.rnn(x, h0)
+        return out[:, -1]
+
+
+def run(device):
+    torch.manual_seed(0)
+    model = Classifier().to(device)
+    return model(torch.randn(2, 5, 8, device=device)).detach()
+''',
+            after='''
+import torch
+from torch import nn
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(8, 16, batch_first=True)
+
+    def forward(self, x):
+        h0 = torch.zeros(1, x.size(0), 16, device=x.device, dtype=x.dtype)
+        out, _ = self.rnn(x, h0)
+        return out[:, -1]
+
+
+def run(device):
+    torch.manual_seed(0)
+    model = Classifier().to(device)
+    return model(torch.randn(2, 5, 8, device=device)).detach()
+''',
+        ),
+    ),
+    silent=(
+        '''
+import torch
+from torch import nn
+
+
+class Mixed(nn.Module):
+    def forward(self, x):
+        order = torch.randperm(x.size(0))  # a CPU index is allowed
+        scale = torch.tensor(0.5)  # and so is a 0-dimensional tensor
+        return x[order] * scale
+
+
+def run(device):
+    torch.manual_seed(0)
+    return Mixed()(torch.ones(2, 3, device=device))
+''',
+    ),
+    references=("https://pytorch.org/docs/stable/tensor_attributes.html#torch.device",),
+)
