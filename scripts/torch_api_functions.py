@@ -41,10 +41,10 @@ WRITTEN = {
     "torch.utils.checkpoint.checkpoint": "(function, *args, *, use_reentrant) unknown",
     "torch.hub.load": "(repo_or_dir, model, *args, *, source, trust_repo, force_reload, verbose) unknown",
     "torch.hub.load_state_dict_from_url": "(url, model_dir, map_location, progress, check_hash, file_name, "
-     "weights_only) unknown",
+    "weights_only) unknown",
     "torch.nested.nested_tensor": "(tensor_list:t*, *, dtype, layout, device, requires_grad, pin_memory) tensor "
-     "creates device dtype "
-    "default=argument follows rank=some",
+    "creates device dtype "
+    "default=argument follows cpu rank=some",
     "torch.Generator": "(device) generator creates device",
 }
 

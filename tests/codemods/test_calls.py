@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 import pytest
-from codemods.helpers import call, changed
 
+from codemods.helpers import call, changed
 from devicefix.codemods.changes import EditCall
 from devicefix.engine.selfcheck import CheckFailed
 

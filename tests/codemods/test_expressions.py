@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from codemods.helpers import call, changed, name, statement
 
+from codemods.helpers import call, changed, name, statement
 from devicefix.codemods.changes import AppendToExpression, ReplaceExpression, WrapExpression
 from devicefix.engine.selfcheck import CheckFailed
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 
 import pytest
-from codemods.helpers import changed
 
+from codemods.helpers import changed
 from devicefix.codemods.changes import AddImport, AddParameter, RemoveComment
 from devicefix.codemods.imports import bound_name
 from devicefix.engine.selfcheck import CheckFailed

@@ -3,8 +3,8 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from codemods.helpers import changed, statement
 
+from codemods.helpers import changed, statement
 from devicefix.codemods.changes import (
     BindResult,
     DeleteStatement,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 if sys.version_info >= (3, 11):
     import tomllib
-else:  # pytest brings it along
+else:
     import tomli as tomllib
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -20,8 +22,10 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 EXPECTATIONS = ("fix", "report", "clean")
 
 KEYS = frozenset(
-    "title family rules expect unsafe compare before_cpu before_cuda cuda_arg bf16 naive_breaks static static_why "
-    "needs files source why notes tags tool".split()
+    (
+        *("title", "family", "rules", "expect", "unsafe", "compare", "source", "why", "notes", "tags"),
+        *("before_cpu", "before_cuda", "cuda_arg", "bf16", "naive_breaks", "static", "static_why", "needs", "files"),
+    )
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import json
 import shutil
 import tempfile
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fixture_cases import Case, notebook_cells
-from program_runs import difference, python_of_notebook, run_program
-from tool_port import Found
+from program_runs import SILENT_CELL_MAGICS, difference, python_of_notebook, run_program
 from untouched_text import damage
+
+if TYPE_CHECKING:
+    from tool_port import Found
 
 #: Starts an accelerator with so many cards for the length of a ``with`` block.
 Accelerator = Callable[[int], AbstractContextManager[Any]]
@@ -47,6 +50,17 @@ class Verdict:
         return not self.problems
 
 
+def simulated() -> Accelerator | None:
+    """The simulated accelerator, if torch is there and has no real one."""
+    if importlib.util.find_spec("torch") is None:
+        return None
+    import torch
+
+    from devicefix.verify import simulated_accelerator
+
+    return None if torch.cuda.is_available() else lambda cards: simulated_accelerator("cuda", count=cards)
+
+
 @contextmanager
 def workspace(case: Case, text: bytes | None = None) -> Iterator[Path]:
     """A folder with the program (``text`` instead of ``before`` if given) and its helpers; yields the program's path."""
@@ -62,15 +76,16 @@ def workspace(case: Case, text: bytes | None = None) -> Iterator[Path]:
 def judge(case: Case, tool: Tool, accelerator: Accelerator | None = None, *, run: bool = True) -> Verdict:
     """Run the tool on ``case`` and hold the result against the expectation.
 
-    ``accelerator`` adds the run on a (simulated) card for rewrites that are not ``after`` to the letter. ``run=False``
-    judges texts only.
+    Programs run only where the rewrite is not ``after`` to the letter. ``accelerator`` adds the run on a (simulated)
+    card; ``run=False`` judges texts only.
     """
     verdict = Verdict(case)
     with workspace(case) as path:
         verdict.findings = tool.check(path)
         safe = tool.fix(path, unsafe=False)
         before = path.read_bytes()
-        unsafe_needed = case.unsafe or ("unsafe" not in case.settings and case.expect == "fix" and safe == before)
+        # cases from elsewhere name no rules and do not say whether their repair is a safe one
+        unsafe_needed = case.unsafe or (not case.rules and case.expect == "fix" and safe == before)
         verdict.text = tool.fix(path, unsafe=True) if unsafe_needed or case.expect == "clean" else safe
     if case.expect == "clean":
         _judge_clean(verdict, before, safe)
@@ -152,8 +167,8 @@ def _notebook_problems(before: str, after: str) -> list[str]:
                 cell["source"] = None
         frames.append(notebook)
     problems = [] if frames[0] == frames[1] else ["something besides the source of code cells changed"]
-    for number, (old, new) in enumerate(zip(notebook_cells(before), notebook_cells(after)), start=1):
-        if old != new and old.startswith("%%") and not old.startswith("%%capture"):
+    for number, (old, new) in enumerate(zip(notebook_cells(before), notebook_cells(after), strict=False), start=1):
+        if old != new and old.startswith("%%") and not old.startswith(SILENT_CELL_MAGICS):
             problems.append(f"code cell {number} is not Python and changed")
     try:
         compile(python_of_notebook(after), "notebook", "exec")
@@ -216,8 +231,6 @@ def text_diff(case: Case, old: bytes, new: bytes, old_name: str) -> str:
     texts = [raw.decode("utf-8") for raw in (old, new)]
     if case.is_notebook:
         texts = ["\n# %%\n".join(notebook_cells(text)) for text in texts]
-    lines = (text.splitlines(keepends=True) for text in texts)
-    shown = (
-        line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(*lines, old_name, "ours", n=1)
-    )
-    return "".join(shown)
+    left, right = (text.splitlines(keepends=True) for text in texts)
+    lines = difflib.unified_diff(left, right, old_name, "ours", n=1)
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)

@@ -9,11 +9,13 @@ import random
 import sys
 import types
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fixture_cases import notebook_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SILENT_CELL_MAGICS = ("%%capture", "%%time")
 
@@ -114,7 +116,7 @@ def difference(left: Any, right: Any, tolerance: float = 1e-5, where: str = "res
     elif isinstance(left, list) and isinstance(right, list):
         if len(left) != len(right):
             return f"{where}: {len(left)} items became {len(right)}"
-        pairs = [(f"{where}[{i}]", a, b) for i, (a, b) in enumerate(zip(left, right))]
+        pairs = [(f"{where}[{i}]", a, b) for i, (a, b) in enumerate(zip(left, right, strict=False))]
     else:
         return None if left == right else f"{where}: {left!r} became {right!r}"
     return next((found for name, a, b in pairs if (found := difference(a, b, tolerance, name))), None)

@@ -1,6 +1,6 @@
 """How the tool does on a folder of cases, at a glance.
 
-    python tests/fixtures_harness/scoreboard.py [FOLDER ...] [-k WORDS] [-v | -q] [--accelerator]
+    python tests/fixtures_harness/scoreboard.py [FOLDER ...] [-k WORDS] [-v | -q] [--no-run]
 
 Without a folder, ``tests/fixtures`` is used. A folder may hold cases, folders of cases, or be one case itself.
 """
@@ -8,20 +8,22 @@ Without a folder, ``tests/fixtures`` is used. A folder may hold cases, folders o
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "src")]
 
 import tool_port  # noqa: E402
 from fixture_cases import EXPECTATIONS, FIXTURES, Case, discover  # noqa: E402
-from judge import Accelerator, Verdict, judge  # noqa: E402
+from judge import Accelerator, Verdict, judge, simulated  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHORT_DIFF = 24  #: lines of a diff shown without -v
 
@@ -32,7 +34,7 @@ def main() -> int:
     if not cases:
         print("no cases")
         return 2
-    accelerator = find_accelerator(options.accelerator) if options.accelerator else None
+    accelerator = simulated() if options.accelerator and options.run else None
     started = time.perf_counter()
     verdicts = [safely(case, accelerator, options.run) for case in cases]
     seconds = time.perf_counter() - started
@@ -67,13 +69,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("-v", "--verbose", action="store_true", help="whole diffs, findings, and the passing cases too")
     parser.add_argument("-q", "--quiet", action="store_true", help="tables only")
     parser.add_argument("--no-run", dest="run", action="store_false", help="judge texts only, run no program")
-    parser.add_argument(
-        "--accelerator",
-        nargs="?",
-        const="devicefix.verify",
-        metavar="MODULE",
-        help="run other rewrites on the simulated accelerator too (MODULE has simulated_accelerator)",
-    )
+    parser.add_argument("--no-accelerator", dest="accelerator", action="store_false", help="run on the CPU only")
     return parser.parse_args()
 
 
@@ -82,20 +78,6 @@ def wanted(case: Case, words: str) -> bool:
     parts = [case.name, case.expect, *case.rules, str(case.settings.get("family", "")), *case.settings.get("tags", ())]
     text = " ".join(parts).lower()
     return all((word[1:] not in text) if word.startswith("-") else word in text for word in words.lower().split())
-
-
-def find_accelerator(module: str) -> Accelerator:
-    """``simulated_accelerator`` of a module or of a file."""
-    if module.endswith(".py"):
-        spec = importlib.util.spec_from_file_location(Path(module).stem, module)
-        assert spec is not None and spec.loader is not None
-        loaded = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = loaded
-        spec.loader.exec_module(loaded)
-    else:
-        loaded = importlib.import_module(module)
-    start = loaded.simulated_accelerator
-    return lambda cards: start("cuda", count=cards)
 
 
 def safely(case: Case, accelerator: Accelerator | None, run: bool) -> Verdict:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,19 @@ BASES = (
 
 NAMES = ("tensor", "arange", "ones", "manual_seed", "no_grad")
 
+TYPE_CHECKING_IMPORTS = """\
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn as _nn
+
+nn = torch.nn
+"""
+
 #: import style -> (import lines, prefix of torch's functions, name of torch.nn)
 IMPORTS: dict[str, tuple[str, str, str]] = {
     "import-torch": ("import torch\nfrom torch import nn\n", "torch.", "nn"),
@@ -110,8 +126,7 @@ IMPORTS: dict[str, tuple[str, str, str]] = {
         "nn",
     ),
     "type-checking": (
-        "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\nimport torch\n\n"
-        "if TYPE_CHECKING:\n    from torch import Tensor, nn as _nn\n\nnn = torch.nn\n",
+        TYPE_CHECKING_IMPORTS,
         "torch.",
         "nn",
     ),
@@ -164,7 +179,7 @@ def _imports_in_function(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    start = re.search(r"^(class|def) ", text, re.M)
+    start = re.search(r"^(class|def) ", text, re.MULTILINE)
     assert start is not None
     return text[: start.start()].rstrip("\n") + "\n", text[start.start() :]
 
@@ -173,7 +188,7 @@ def _decorated(text: str) -> str:
     """Functions with a decorator."""
     imports, body = _split(text)
     mark = "def mark(*words):\n    def inner(f):\n        return f\n    return inner\n\n\n"
-    body = re.sub(r"^( *)def (forward|send)\(", r"\1@mark('a', 'b')\n\1def \2(", body, flags=re.M)
+    body = re.sub(r"^( *)def (forward|send)\(", r"\1@mark('a', 'b')\n\1def \2(", body, flags=re.MULTILINE)
     return imports + "\n\n" + mark + body
 
 
@@ -187,8 +202,8 @@ def _async(text: str) -> str:
 LAYOUTS: dict[str, Callable[[str], str | bytes]] = {
     "as-is": lambda text: text,
     "crlf": lambda text: text.replace("\n", "\r\n"),
-    "tabs": lambda text: re.sub(r"^(?: {4})+", lambda m: "\t" * (len(m[0]) // 4), text, flags=re.M),
-    "two-spaces": lambda text: re.sub(r"^(?: {4})+", lambda m: " " * (len(m[0]) // 2), text, flags=re.M),
+    "tabs": lambda text: re.sub(r"^(?: {4})+", lambda m: "\t" * (len(m[0]) // 4), text, flags=re.MULTILINE),
+    "two-spaces": lambda text: re.sub(r"^(?: {4})+", lambda m: " " * (len(m[0]) // 2), text, flags=re.MULTILINE),
     "byte-order-mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
     "no-final-newline": lambda text: text.rstrip("\n"),
     "form-feed-and-blank-lines": lambda text: text.replace("\n\n\n", "\n\n\f\n\n"),
@@ -226,7 +241,7 @@ def spellings() -> Iterator[Spelling]:
 def _write(base: Base, statement: str, style: str, form: str, layout: str) -> bytes:
     imports, prefix, nn = IMPORTS[style]
     text = textwrap.dedent(base.text).strip("\n") + "\n"
-    hole = re.search(r"^( *)\{statement\}$", text, re.M)
+    hole = re.search(r"^( *)\{statement\}$", text, re.MULTILINE)
     assert hole is not None
     text = text.replace(hole[0], textwrap.indent(form.replace("@", statement), hole[1]))
     for name in NAMES:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fixture_cases import Case, discover
 from judge import judge
 from tool_port import Found
 from untouched_text import damage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CASES = discover()
 FIXES = [case for case in CASES if case.expect == "fix"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import tool_port
 from program_runs import difference, run_program
 from spellings import Spelling, spellings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SPELLINGS = list(spellings())
 

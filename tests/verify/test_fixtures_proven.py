@@ -123,7 +123,8 @@ def prove(workshop: Workshop, fixture: Fixture, on: str) -> str:
 def equal_everywhere(verdict: Verdict, on: str) -> None:
     runs = verdict.runs
     card, cpu = runs["after on the accelerator"], runs["after on the CPU"]
-    assert card.ok and cpu.ok, failures(verdict)
+    assert card.ok, failures(verdict)
+    assert cpu.ok, failures(verdict)
     assert difference(runs["before on the CPU"].leaves, cpu.leaves, SAME_MACHINE) is None
     assert difference(cpu.leaves, card.leaves, REAL_CARD if on == "cuda" else SIMULATED) is None
 

@@ -296,6 +296,7 @@ _HANDLERS: dict[str, Handler] = {
     "torch.nn.utils.weight_norm": _same,
     "torch.nn.utils.spectral_norm": _same,
     "copy.deepcopy": _deepcopy,
+    "copy.copy": _deepcopy,
     "torch.autograd.grad": _grad,
     "argparse.ArgumentParser": _namespace,
 }

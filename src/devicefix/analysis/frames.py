@@ -18,7 +18,7 @@ class Frame:
 
     __slots__ = (
         "assumed", "conditions", "depth", "function", "leaves", "loops", "module", "names", "outer", "returns",
-        "call", "parent", "self_object", "self_name", "statement", "yields",
+        "call", "for_loops", "parent", "self_object", "self_name", "statement", "yields",
     )
 
     def __init__(
@@ -49,6 +49,7 @@ class Frame:
         self.statement: ast.stmt | None = None
         self.call: ast.AST | None = None
         self.parent: Frame | None = None
+        self.for_loops: list[ast.For | ast.AsyncFor] = []
 
     def scope(self) -> Scope:
         """A snapshot of this frame."""

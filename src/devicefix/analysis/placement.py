@@ -150,18 +150,28 @@ def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[R
                 want_floating=wanted,
             )
         )  # fmt: skip
+    if any(any(r.kind == "tensor" for r in found) for found in lists) and _kept_in_attribute(new):
+        # made while everything was still on the CPU and met later: that call needs no reference to the device
+        lists = [found for found in lists if any(r.kind == "tensor" for r in found)]
     if not lists:
         return []
     common = lists[0]
     for other in lists[1:]:
         by_text = {r.device: r for r in other}
         common = [_weaker(r, by_text[r.device]) for r in common if r.device in by_text]
+    common.sort(key=lambda r: r.rank)
     others = [s for s in facts.records.scopes.get(new.call, ()) if not any(s is o.scope for o in new.origins)]
     return [r for r in common if all(_holds(r, scope) for scope in others)]
 
 
+def _kept_in_attribute(new: NewTensor) -> bool:
+    return any(o.kind == "attribute" for mix in new.mixes for o in mix.culprit.origins)
+
+
 def _weaker(a: Reference, b: Reference) -> Reference:
-    return Reference(a.device, a.owner, a.kind, a.floating and b.floating, a.rank, a.doubt or b.doubt)
+    # a context that knows nothing of the dtype does not speak against one that does
+    floating = False if False in (a.floating, b.floating) else a.floating or b.floating
+    return Reference(a.device, a.owner, a.kind, floating, min(a.rank, b.rank), a.doubt or b.doubt)
 
 
 def _operand_values(mix: Mix, origin: Origin) -> Iterator[Value]:

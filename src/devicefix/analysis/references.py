@@ -28,7 +28,7 @@ class Reference:
     device: str  #: ``x.device``, ``self.device``, ``device``
     owner: str  #: ``x``; "" for a device variable
     kind: str  #: ``tensor``, ``member``, ``weight``, ``variable``
-    floating: bool = False
+    floating: bool | None = None  #: None: not known
     rank: int = 0  #: lower is better
     doubt: str = ""  #: why it may fail
 
@@ -68,7 +68,7 @@ def references(
                 rank = 100 + index
             elif value.ident in meets:
                 rank = 200 + index
-            floating = value.dtype is DType.FLOAT
+            floating = is_floating(value)
             if want_floating and floating and rank < 300:
                 rank -= 1000
             found.append(Reference(f"{name}.device", name, "tensor", floating, rank))
@@ -76,13 +76,18 @@ def references(
             found.extend(_members(name, raw, device, index))
         elif raw.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.NUMBER) and not (raw.flags & DOUBTS):
             if _names_device(name, raw) and as_device(raw) == device and raw.kind is not Kind.NUMBER:
-                found.append(Reference(name, "", "variable", False, 300 + index))
+                found.append(Reference(name, "", "variable", None, 300 + index))
             elif raw.kind is Kind.UNKNOWN and scope.function is not None:
                 found.extend(_attributes(name, raw, device, scope))
     found.extend(_of_self(scope, device))
     found.extend(_global_variables(scope, device))
     found.sort(key=lambda r: r.rank)
     return found
+
+
+def is_floating(value: Value) -> bool | None:
+    """Whether a tensor is of a floating dtype; ``None`` if nothing says so."""
+    return None if value.dtype is DType.UNKNOWN else value.dtype is DType.FLOAT
 
 
 def seen_as_tensor(function: FunctionInfo | None, name: str, value: Value) -> Value:
@@ -105,7 +110,7 @@ def _members(name: str, value: Value, device: Device, index: int) -> Iterator[Re
         for key, item in value.items.items():
             if isinstance(key, str) and item.is_tensor and same(item.device, device) and not (item.flags & DOUBTS):
                 owner = f'{name}["{key}"]' if '"' not in key else f"{name}[{key!r}]"
-                yield Reference(f"{owner}.device", owner, "member", item.dtype is DType.FLOAT, 600 + index)
+                yield Reference(f"{owner}.device", owner, "member", is_floating(item), 600 + index)
                 return
         return
     if value.kind is not Kind.SEQUENCE or value.data in ("generator", "range", "parameters", "set"):
@@ -113,14 +118,14 @@ def _members(name: str, value: Value, device: Device, index: int) -> Iterator[Re
     first = value.items[0] if isinstance(value.items, tuple) and value.items else any_element(value)
     if first.is_tensor and same(first.device, device) and not (first.flags & DOUBTS):
         doubt = "" if isinstance(value.items, tuple) and value.items else f"`{name}` may be empty"
-        yield Reference(f"{name}[0].device", f"{name}[0]", "member", first.dtype is DType.FLOAT, 700 + index, doubt)
+        yield Reference(f"{name}[0].device", f"{name}[0]", "member", is_floating(first), 700 + index, doubt)
 
 
 def _attributes(name: str, value: Value, device: Device, scope: Scope) -> Iterator[Reference]:
     """``args.device``, ``cfg.device``: an attribute of a name that is used as a device."""
     for attribute in ("device", "DEVICE"):
         if device.kind == "symbol" and device.key == ("attr", value.ident, attribute):
-            yield Reference(f"{name}.{attribute}", "", "variable", False, 350)
+            yield Reference(f"{name}.{attribute}", "", "variable", None, 350)
 
 
 def self_name(scope: Scope) -> str:
@@ -140,7 +145,7 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
         if value.flags & DOUBTS:
             continue
         if value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) and _names_device(attribute, value) and as_device(value) == device:
-            yield Reference(f"{name}.{attribute}", "", "variable", False, 320)
+            yield Reference(f"{name}.{attribute}", "", "variable", None, 320)
     if obj.is_module:
         for owner, floating, rank in weights(obj, device, name):
             yield Reference(f"{owner}.device", owner, "weight", floating, rank)
@@ -187,7 +192,7 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
             continue
         statement = statements[0]
         if isinstance(statement, ast.Assign) and device.kind == "symbol" and _defines(statement.value, device):
-            yield Reference(name, "", "variable", False, 900)
+            yield Reference(name, "", "variable", None, 900)
 
 
 def _defines(value: ast.expr, device: Device) -> bool:

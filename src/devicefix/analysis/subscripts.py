@@ -130,7 +130,21 @@ def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
     if isinstance(node, ast.Name):
         if node.id in frame.names:
             frame.names[node.id] = value
+            if frame.for_loops:
+                from devicefix.analysis.interpreter import loop_variable_changed
+
+                loop_variable_changed(frame, node.id, value)
         elif frame.outer is not None and node.id in frame.outer:
             frame.outer[node.id] = value
     elif isinstance(node, ast.Attribute):
         it.assign(frame, node, value)
+
+
+def with_all_items(base: Value, value: Value) -> Value:
+    """A container whose every tensor has become like ``value``."""
+    items = base.items
+    if isinstance(items, dict):
+        items = {k: value if v.is_tensor == value.is_tensor else v for k, v in items.items()}
+    elif items is not None:
+        items = tuple(value if v.is_tensor == value.is_tensor else v for v in items)
+    return base.replace(items=items, element=value if base.element is not None else None)

@@ -11,8 +11,7 @@ from devicefix.cli.options import CheckOptions
 from devicefix.settings import Settings
 
 if TYPE_CHECKING:
-    from devicefix.engine.run import Outcome
-    from devicefix.report.style import Style
+    from devicefix.engine.run import Mode, Outcome
 
 OK, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -89,7 +88,7 @@ class _Session:
 
         return run(paths, self.settings, self._mode(), want_edits=self._wants_edits())
 
-    def _mode(self) -> str:
+    def _mode(self) -> Mode:
         return "diff" if self.options.diff else "write" if self.options.write else "check"
 
     def _wants_edits(self) -> bool:

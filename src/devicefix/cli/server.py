@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+
 
 def serve() -> int:
     """Run until the editor closes the connection. Returns the exit status."""
     from devicefix.cli.check import FAILED, OK, complain
 
     try:
-        from devicefix.lsp import main
+        server = importlib.import_module("devicefix.lsp.server")
     except ImportError as error:
         complain(f"the language server needs `pip install devicefix[lsp]` ({error})")
         return FAILED
-    main()
+    server.main()
     return OK

@@ -47,6 +47,17 @@ class AppendToExpression:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwrap:
+    """``node`` becomes ``inner``, one of the expressions inside it; all of ``inner``'s text stays as it is.
+
+    With it ``f(x).to(d)`` turns into ``f(x)``. May be combined with changes inside ``inner``.
+    """
+
+    node: ast.expr
+    inner: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
 class WrapExpression:
     """``node`` becomes ``<prefix>node<suffix>``; the node's own text, comments included, stays as it is."""
 
@@ -154,6 +165,7 @@ Change = (
     ReplaceExpression
     | EditCall
     | AppendToExpression
+    | Unwrap
     | WrapExpression
     | BindResult
     | ReplaceStatement

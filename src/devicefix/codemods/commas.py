@@ -6,14 +6,13 @@ their place behind the item that they follow.
 
 from __future__ import annotations
 
-from typing import TypeVar, Union
+from typing import TypeVar
 
 import libcst as cst
 
 from devicefix.codemods.errors import CannotChange
 
-Item = TypeVar("Item", cst.Arg, cst.Param)
-Space = Union[cst.BaseParenthesizableWhitespace, str]
+Item = TypeVar("Item", bound="cst.Arg | cst.Param")
 NO_SPACE = cst.SimpleWhitespace("")
 ONE_SPACE = cst.SimpleWhitespace(" ")
 
@@ -26,9 +25,14 @@ def after(item: cst.Arg | cst.Param) -> cst.BaseParenthesizableWhitespace:
 
 def with_after(item: Item, space: cst.BaseParenthesizableWhitespace) -> Item:
     """The item with other space behind it."""
-    if isinstance(item, cst.Arg):
-        return item.with_changes(whitespace_after_arg=space)
-    return item.with_changes(whitespace_after_param=space)
+    field = "whitespace_after_arg" if isinstance(item, cst.Arg) else "whitespace_after_param"
+    return _with(item, **{field: space})
+
+
+def _with(item: Item, **fields: object) -> Item:
+    """`with_changes` with the type of the item kept."""
+    changed: Item = item.with_changes(**fields)  # type: ignore[assignment]
+    return changed
 
 
 def comma_space(item: cst.Arg | cst.Param) -> cst.BaseParenthesizableWhitespace | None:
@@ -66,10 +70,10 @@ def append(items: list[Item], new: list[Item], before: cst.BaseParenthesizableWh
     between, closing = _split(end_space, gap)
     last = with_after(last, NO_SPACE if not trailing_comma else after(last))
     comma = last.comma if isinstance(last.comma, cst.Comma) else cst.Comma()
-    items = [*items[:-1], last.with_changes(comma=comma.with_changes(whitespace_after=between))]
+    items = [*items[:-1], _with(last, comma=comma.with_changes(whitespace_after=between))]
     new = _joined(new, gap)
     if trailing_comma:
-        new[-1] = new[-1].with_changes(comma=cst.Comma(whitespace_after=closing))
+        new[-1] = _with(new[-1], comma=cst.Comma(whitespace_after=closing))
     else:
         new[-1] = with_after(new[-1], closing)
     return [*items, *new]
@@ -80,7 +84,7 @@ def insert(items: list[Item], index: int, new: list[Item], before: cst.BaseParen
     if not new:
         return items
     gap = separator(items[: index + 1] if index else items, before)
-    made = [item.with_changes(comma=cst.Comma(whitespace_after=gap)) for item in new]
+    made = [_with(item, comma=cst.Comma(whitespace_after=gap)) for item in new]
     return [*items[:index], *made, *items[index:]]
 
 
@@ -96,14 +100,14 @@ def remove(items: list[Item], index: int) -> list[Item]:
         if _has_comment(comma_space(rest[-1])):
             raise CannotChange("a comment belongs to the argument before the one that would be removed")
         if tail is None:
-            rest[-1] = with_after(rest[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT), after(gone))
+            rest[-1] = with_after(_with(rest[-1], comma=cst.MaybeSentinel.DEFAULT), after(gone))
         else:
-            rest[-1] = rest[-1].with_changes(comma=gone.comma)
+            rest[-1] = _with(rest[-1], comma=gone.comma)
     return rest
 
 
 def _joined(new: list[Item], gap: cst.BaseParenthesizableWhitespace) -> list[Item]:
-    return [*(item.with_changes(comma=cst.Comma(whitespace_after=gap)) for item in new[:-1]), new[-1]]
+    return [*(_with(item, comma=cst.Comma(whitespace_after=gap)) for item in new[:-1]), new[-1]]
 
 
 def _split(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 FIRST = -(1 << 60)  #: rank of whole lines that go above everything else at their place
 LAST = 1 << 60  #: rank of whole lines that go below
 

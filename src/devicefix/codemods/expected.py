@@ -109,8 +109,11 @@ class _Builder:
     def _node(self, node: Any) -> Any:
         if id(node) not in self.dirty:
             return node
-        made = self._copy(node)
         own = self.at.get(id(node), ())
+        for change in own:
+            if isinstance(change, c.Unwrap):
+                return self._node(change.inner)
+        made = self._copy(node)
         for change in own:
             if isinstance(change, c.EditCall):
                 made = _edited_call(made, change)
@@ -193,12 +196,15 @@ def _with_parameter(function: Any, change: c.AddParameter) -> Any:
     new = definition.args
     old = function.args
     keyword_only = bool(old.vararg or old.kwonlyargs)
+    kw_defaults: list[ast.expr | None] = [*old.kw_defaults]
+    if keyword_only:
+        kw_defaults.append(new.defaults[0] if new.defaults else None)
     function.args = ast.arguments(
         posonlyargs=old.posonlyargs,
         args=old.args if keyword_only else [*old.args, *new.args],
         vararg=old.vararg,
         kwonlyargs=[*old.kwonlyargs, *new.args] if keyword_only else old.kwonlyargs,
-        kw_defaults=[*old.kw_defaults, *(new.defaults or [None])] if keyword_only else old.kw_defaults,
+        kw_defaults=kw_defaults,
         kwarg=old.kwarg,
         defaults=old.defaults if keyword_only else [*old.defaults, *new.defaults],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from devicefix.codemods.changes import AppendToExpression, ReplaceExpression, WrapExpression
+from devicefix.codemods.changes import AppendToExpression, ReplaceExpression, Unwrap, WrapExpression
 from devicefix.codemods.edits import Edit
 from devicefix.codemods.errors import CannotChange
 from devicefix.codemods.layout import Layout
@@ -79,6 +79,17 @@ def _needs_parentheses(layout: Layout, node: ast.expr, new: ast.expr) -> bool:
     if isinstance(parent, (ast.Call, ast.keyword)) and not (isinstance(parent, ast.Call) and node is parent.func):
         return isinstance(new, (ast.Tuple, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.GeneratorExp))
     return True
+
+
+def unwrap(layout: Layout, change: Unwrap) -> list[Edit]:
+    """The edits of an `Unwrap`: what stands around the inner expression goes."""
+    layout.require_plain(change.node)
+    start, end = layout.start(change.node), layout.end(change.node)
+    inner_start, inner_end = layout.start(change.inner), layout.end(change.inner)
+    if layout.outer(change.inner) != (inner_start, inner_end):
+        inner_start, inner_end = layout.outer(change.inner)
+    edits = [Edit(start, inner_start, "")] if start < inner_start else []
+    return [*edits, Edit(inner_end, end, "")] if inner_end < end else edits
 
 
 def append_to_expression(layout: Layout, change: AppendToExpression) -> list[Edit]:

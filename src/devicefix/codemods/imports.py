@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from devicefix.codemods.changes import AddImport
+from devicefix.codemods.changes import AddImport, InsertStatements
 from devicefix.codemods.edits import Edit
 from devicefix.codemods.layout import Layout
 from devicefix.codemods.statements import insert_statements
-from devicefix.codemods.changes import InsertStatements
 
 
 def import_line(change: AddImport) -> str:

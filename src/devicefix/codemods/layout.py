@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
 from dataclasses import dataclass
@@ -168,7 +167,8 @@ class Layout:
         first = own
         while first > 1:
             content = self.lines.content(first - 1)
-            if not content.lstrip(_BLANK).startswith("#") or content[: len(content) - len(content.lstrip(_BLANK))] != indent:
+            stripped = content.lstrip(_BLANK)
+            if not stripped.startswith("#") or content[: len(content) - len(stripped)] != indent:
                 break
             first -= 1
         return own if first == 1 else first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ def why_not(source: SourceText, changes: Sequence[c.Change]) -> str:
         for change in changes:
             for field in ("node", "call", "function", "statement", "anchor"):
                 node = getattr(change, field, None)
-                if hasattr(node, "lineno"):
+                if isinstance(node, ast.AST):
                     layout.require_plain(node)
             if isinstance(change, (c.InsertStatements, c.MoveStatement)):
                 require_own_line(layout, change.anchor)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _HANDLERS: dict[type, Callable[[Layout, Any], list[Edit]]] = {
     c.ReplaceExpression: expressions.replace_expression,
     c.AppendToExpression: expressions.append_to_expression,
+    c.Unwrap: expressions.unwrap,
     c.WrapExpression: expressions.wrap_expression,
     c.BindResult: statements.bind_result,
     c.ReplaceStatement: statements.replace_statement,

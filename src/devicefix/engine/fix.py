@@ -14,6 +14,7 @@ from devicefix.source.text import SourceText
 
 if TYPE_CHECKING:
     from devicefix.analysis.project import Project
+    from devicefix.codemods.changes import Change
     from devicefix.engine.plan import Unit
     from devicefix.findings import TextEdit
     from devicefix.rules.base import Rule
@@ -197,7 +198,7 @@ class _Run:
             self.result.remaining.append(withdrawn(finding, reason) if reason and finding.fix else finding)
 
 
-def _changes(units: Sequence[Unit]) -> list[object]:
+def _changes(units: Sequence[Unit]) -> list[Change]:
     return list(dict.fromkeys(change for unit in units for change in unit.changes))
 
 

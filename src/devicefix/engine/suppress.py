@@ -17,7 +17,8 @@ from devicefix.source.lines import LineIndex
 from devicefix.source.text import SourceText
 
 _OWN = re.compile(
-    r"#\s*devicefix\s*:\s*(?P<kind>ignore-next-line|ignore-file|ignore|disable|enable)\b(?!-)\s*(?:\[(?P<codes>[^\]]*)\])?",
+    r"#\s*devicefix\s*:\s*(?P<kind>ignore-next-line|ignore-file|ignore|disable|enable)\b(?!-)"
+    r"\s*(?:\[(?P<codes>[^\]]*)\])?",
     re.IGNORECASE,
 )
 _NOQA = re.compile(
@@ -58,7 +59,12 @@ class Directive:
         """Whether it turns off a finding on these lines."""
         if self.first > last or self.last < first:
             return False
-        return not self.codes or any(c in (code, name) or (c.startswith("DVF") and code.startswith(c)) for c in self.codes)
+        return not self.codes or any(means(selector, code, name) for selector in self.codes)
+
+
+def means(selector: str, code: str, name: str) -> bool:
+    """Whether a code, a prefix of one, or a name in a comment means this rule."""
+    return selector == name or (selector.startswith("DVF") and code.startswith(selector))
 
 
 def directives(source: SourceText) -> list[Directive]:
@@ -95,7 +101,7 @@ def directives(source: SourceText) -> list[Directive]:
 
 def _close(open_blocks: list[Directive], codes: tuple[str, ...], line: int) -> None:
     for block in list(open_blocks):
-        if not codes or set(block.codes) <= set(codes) and block.codes:
+        if not codes or (block.codes and set(block.codes) <= set(codes)):
             block.last = line
             open_blocks.remove(block)
 
@@ -145,7 +151,9 @@ def without_suppressed(source: SourceText, findings: Sequence[Finding], found: S
     return kept
 
 
-def unused(source: SourceText, found: Sequence[Directive], active: Sequence[Rule], known: Sequence[Rule]) -> list[Finding]:
+def unused(
+    source: SourceText, found: Sequence[Directive], active: Sequence[Rule], known: Sequence[Rule]
+) -> list[Finding]:
     """A finding for each comment that did nothing; only rules that ran can be known to be silent."""
     made = []
     for directive in found:
@@ -174,20 +182,17 @@ def unused(source: SourceText, found: Sequence[Directive], active: Sequence[Rule
 
 def _complaint(directive: Directive, active: Sequence[Rule], known: Sequence[Rule]) -> str:
     ours = [c for c in directive.codes if directive.kind != "noqa" or c.startswith("DVF")]
-    unknown = [c for c in ours if not any(c == r.name or r.code.startswith(c) for r in known)]
+    unknown = [c for c in ours if not any(means(c, r.code, r.name) for r in known)]
     if unknown:
         return f"no rule is called {_listed(unknown)}"
     if not directive.codes:
         if directive.used or directive.kind in ("noqa", "ignore-file"):
             return ""
         return "the comment turns nothing off"
-    running = [c for c in ours if any(c == r.name or r.code.startswith(c) for r in active)]
-    idle = [c for c in running if not any(u.startswith(c) for u in directive.used) and not _used_by_name(c, directive, active)]
+    used = [rule for rule in active if rule.code in directive.used]
+    running = [c for c in ours if any(means(c, r.code, r.name) for r in active)]
+    idle = [c for c in running if not any(means(c, r.code, r.name) for r in used)]
     return f"the comment turns off {_listed(idle)}, which finds nothing here" if idle else ""
-
-
-def _used_by_name(name: str, directive: Directive, active: Sequence[Rule]) -> bool:
-    return any(rule.name == name and rule.code in directive.used for rule in active)
 
 
 def _listed(codes: Sequence[str]) -> str:

@@ -17,4 +17,5 @@ def render(outcomes: Iterable[Outcome], style: Style) -> Iterator[str]:
     for outcome in outcomes:
         for f in outcome.findings:
             mark = style.paint(_MARKS[f.applicability], "cyan")
-            yield f"{style.paint(place(f.path, f.span), 'bold')}: {style.paint(f.code, 'red', 'bold')} {mark}{f.message}\n"
+            where = style.paint(place(f.path, f.span), "bold")
+            yield f"{where}: {style.paint(f.code, 'red', 'bold')} {mark}{f.message}\n"

@@ -24,7 +24,8 @@ def render(outcomes: Iterable[Outcome], style: Style) -> Iterator[str]:
 def block(finding: Finding, outcome: Outcome, style: Style) -> str:
     """One finding: its place and message, its line, what explains it, what can be done."""
     span = finding.span
-    rows = [f"{style.paint(place(finding.path, span), 'bold')}: {style.paint(finding.code, 'red', 'bold')} {finding.message}"]
+    where = style.paint(place(finding.path, span), "bold")
+    rows = [f"{where}: {style.paint(finding.code, 'red', 'bold')} {finding.message}"]
     line = (outcome.lines or {}).get((span.cell, span.start.line))
     gutter = " " * len(str(span.start.line))
     bar = style.paint("|", "blue")

@@ -8,6 +8,7 @@ from typing import Any
 
 from devicefix.engine.run import Outcome
 from devicefix.findings import Finding, Position, Span, TextEdit
+from devicefix.report.places import place_of, with_edits
 from devicefix.report.style import Style
 from devicefix.source.lines import LineIndex
 
@@ -17,11 +18,6 @@ def render(outcomes: Iterable[Outcome], style: Style) -> Iterator[str]:
     del style
     found = [record(finding, edits, outcome) for outcome in outcomes for finding, edits in with_edits(outcome)]
     yield json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-
-
-def with_edits(outcome: Outcome) -> list[tuple[Finding, list[TextEdit]]]:
-    """Each finding with the edits of its fix."""
-    return list(zip(outcome.findings, outcome.edits or [[]] * len(outcome.findings), strict=True))
 
 
 def record(finding: Finding, edits: list[TextEdit], outcome: Outcome) -> dict[str, Any]:
@@ -58,12 +54,6 @@ def _fix(finding: Finding, edits: list[TextEdit], outcome: Outcome) -> dict[str,
             for edit in edits
         ],
     }
-
-
-def place_of(offset: int, lines: LineIndex) -> Position:
-    """The line and column of an offset of the whole text."""
-    line = lines.line_of(offset)
-    return Position(line, offset - lines.start(line) + 1)
 
 
 def _span(span: Span) -> dict[str, Any]:

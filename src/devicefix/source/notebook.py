@@ -54,12 +54,14 @@ class NotebookSource(SourceText):
 
     @property
     def python_text(self) -> str:
+        """The cells with IPython's additions masked."""
         if self._masked is None:
             self._masked = "\n".join(mask(cell.text) for cell in self.cells)
         return self._masked
 
     @property
     def round_trips(self) -> bool:
+        """Whether the JSON text gives the bytes back."""
         return self.encode(self.json_text) == self.raw
 
     def cell_texts(self) -> list[str]:
@@ -67,6 +69,7 @@ class NotebookSource(SourceText):
         return [cell.text for cell in self.cells]
 
     def with_edits(self, edits: Sequence[TextEdit]) -> SourceText:
+        """A new notebook; outside the string literals of the changed lines every byte is the same."""
         clipped = [self._clipped(edit) for edit in sorted(edits)]
         raw_edits: list[TextEdit] = []
         for index, cell in enumerate(self.cells):
@@ -115,6 +118,7 @@ class NotebookSource(SourceText):
         return self.cells[self._index(offset)].number if self.cells else 0
 
     def position(self, offset: int) -> Position:
+        """Line and column inside the cell."""
         if not self.cells:
             return Position(1, 1)
         index = self._index(offset)
@@ -123,6 +127,7 @@ class NotebookSource(SourceText):
         return Position(line, inside - lines.start(line) + 1)
 
     def offset_at(self, position: Position, cell: int = 0) -> int:
+        """The offset of a place in a cell."""
         index = next((i for i, c in enumerate(self.cells) if c.number == cell), None)
         if index is None:
             return 0
@@ -131,9 +136,11 @@ class NotebookSource(SourceText):
         return self._starts[index] + inside
 
     def span_of(self, start: int, end: int) -> Span:
+        """The place of ``text[start:end]``, with its cell."""
         return Span(self.position(start), self.position(end), self.cell_at(start))
 
     def line_text(self, span: Span) -> str:
+        """The line of the cell on which ``span`` starts."""
         index = next((i for i, c in enumerate(self.cells) if c.number == span.cell), None)
         return "" if index is None else self._lines_of(index).content(span.start.line)
 

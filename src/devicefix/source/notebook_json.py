@@ -93,7 +93,7 @@ def read_cells(raw: str) -> tuple[dict[str, Any], list[Cell]]:
         if isinstance(data, dict) and "worksheets" in data:
             raise NotJson("notebooks of format 3 and older are not supported; convert it with `jupyter nbconvert`")
         raise NotJson("not a notebook: there is no list of cells")
-    places = dict((key, start) for key, start, _ in members(raw, _skip(raw, 0)))
+    places = {key: start for key, start, _ in members(raw, _skip(raw, 0))}
     cells = []
     for number, (start, _) in enumerate(items(raw, places["cells"]), 1):
         if raw[start] == "{":
@@ -103,7 +103,8 @@ def read_cells(raw: str) -> tuple[dict[str, Any], list[Cell]]:
 
 def _cell(raw: str, number: int, at: int) -> Cell:
     values = {key: (start, end) for key, start, end in members(raw, at)}
-    data = {key: json.loads(raw[s:e], strict=False) for key, (s, e) in values.items() if key in ("cell_type", "metadata")}
+    wanted = [(key, *place) for key, place in values.items() if key in ("cell_type", "metadata")]
+    data = {key: json.loads(raw[start:end], strict=False) for key, start, end in wanted}
     metadata = data.get("metadata")
     vscode = metadata.get("vscode") if isinstance(metadata, dict) else None
     language = str(vscode.get("languageId", "")) if isinstance(vscode, dict) else ""
@@ -147,9 +148,11 @@ def edit_cell(raw: str, cell: Cell, edits: list[tuple[int, int, str]]) -> list[t
 
 
 def _touched(starts: list[int], length: int, edit: tuple[int, int, str]) -> tuple[int, int]:
-    """Which literals an edit falls into; removing a line end draws in the literal behind it."""
-    start, end, _ = edit
+    """Which literals an edit falls into; one that would be left empty draws in its neighbour."""
+    start, end, replacement = edit
     first = max(i for i, s in enumerate(starts) if s <= start)
+    if not replacement and end == length and start == starts[first] and first > 0:
+        first -= 1
     last = max(i for i, s in enumerate(starts) if s <= max(end - 1, start))
     if end < length and start < end and end in starts:
         last = starts.index(end)

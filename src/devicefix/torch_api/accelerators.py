@@ -53,11 +53,8 @@ _NEED_CARD: Final = {
 }  # fmt: skip
 #: Harmless for ``torch.cuda``, but not there.
 _NEED_CARD_ELSEWHERE: Final = {
-    "torch.accelerator.": frozenset(
-        ["empty_cache", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
-        "memory_stats"]
-    ),
-    "torch.mps.": frozenset(["empty_cache", "seed", "get_rng_state", "set_rng_state"]),
+    "torch.accelerator.": ("empty_cache", *(name for name in _HARMLESS if "memory" in name)),
+    "torch.mps.": ("empty_cache", "seed", "get_rng_state", "set_rng_state"),
 }
 _CHANGES_DEVICE: Final = frozenset({"set_device", "set_device_index", "set_device_idx", "device", "device_of"})
 

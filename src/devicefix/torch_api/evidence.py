@@ -24,23 +24,18 @@ MODULE_DTYPE_METHODS: Final = _words("half float double bfloat16")
 
 #: dtype objects with their class; also the names after ``torch.`` of dtype aliases.
 DTYPES: Final[dict[str, str]] = {
-    **dict.fromkeys(
-        ["float16", "half", "bfloat16", "float32", "float", "float64", "double", "float8_e4m3fn", "float8_e5m2",
-        "float8_e4m3fnuz", "float8_e5m2fnuz"],
-        "float",
-    ),
-    **dict.fromkeys(["uint8", "int8", "int16", "short", "int32", "int", "int64", "long", "uint16", "uint32",
-    "uint64"], "int"),
+    **dict.fromkeys(_words("float16 half bfloat16 float32 float float64 double float8_e4m3fn float8_e5m2"), "float"),
+    **dict.fromkeys(_words("uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64"), "int"),
     "bool": "bool",
-    **dict.fromkeys(["complex32", "chalf", "complex64", "cfloat", "complex128", "cdouble"], "complex"),
+    **dict.fromkeys(_words("complex32 chalf complex64 cfloat complex128 cdouble"), "complex"),
 }
 
 #: Methods that change the shape only: device, dtype and values stay, the result is a view or a copy.
-SHAPE_METHODS: Final = _words(
-    "view reshape flatten unflatten squeeze unsqueeze transpose permute expand expand_as repeat tile t swapaxes swapdims "
-    "movedim moveaxis contiguous clone detach view_as reshape_as narrow select unfold flip roll rot90 fliplr flipud diagonal "
-    "chunk split unbind tensor_split broadcast_to ravel repeat_interleave"
-)
+SHAPE_METHODS: Final = _words("""
+    view reshape flatten unflatten squeeze unsqueeze transpose permute expand expand_as repeat tile t swapaxes swapdims movedim
+    moveaxis contiguous clone detach view_as reshape_as narrow select unfold flip roll rot90 fliplr flipud diagonal chunk split
+    unbind tensor_split broadcast_to ravel repeat_interleave
+""")
 
 #: Legacy constructors: a CPU tensor of that dtype, from sizes or from data. ``torch.Tensor`` follows the default dtype.
 LEGACY_CONSTRUCTORS: Final[dict[str, str]] = {

@@ -35,7 +35,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "torch_geometric.utils.add_self_loops": "(edge_index:t, edge_attr:t, fill_value, num_nodes) tensors mix=strict",
     "torch_geometric.utils.degree": "(index:t, num_nodes, dtype) tensor dtype",
     "torch_geometric.utils.to_dense_adj": "(edge_index:t, batch:t, edge_attr:t, max_num_nodes) tensor mix=strict "
-     "out=float",
+    "out=float",
     "torch_geometric.utils.to_dense_batch": "(x:t, batch:t, fill_value, max_num_nodes) tensors mix=strict",
     "torch_geometric.utils.softmax": "(src:t, index:t, ptr:t, num_nodes, dim) tensor mix=strict out=float rank=same",
     **dict.fromkeys(
@@ -51,7 +51,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "torchvision.ops.box_iou": "(boxes1:t, boxes2:t) tensor mix=strict out=float rank=some",
     "torchvision.ops.generalized_box_iou": "(boxes1:t, boxes2:t) tensor mix=strict out=float rank=some",
     "torchvision.ops.roi_align": "(input:t, boxes:t*, output_size, spatial_scale, sampling_ratio, aligned) tensor "
-     "mix=strict one_dtype out=input "
+    "mix=strict one_dtype out=input "
     "rank=same",
     "torchvision.ops.sigmoid_focal_loss": "(inputs:t, targets:t, alpha, gamma, reduction) tensor mix=same out=float",
     "torchvision.utils.make_grid": "(tensor:t*, nrow, padding, normalize) tensor mix=strict out=input rank=some",
@@ -64,7 +64,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "kornia.filters.gaussian_blur2d": "(input:t, kernel_size, sigma, border_type) tensor out=input rank=same",
     "timm.utils.accuracy": "(output:t, target:t, topk) list mix=same",
     "xformers.ops.memory_efficient_attention": "(query:t, key:t, value:t, attn_bias:t, p, scale) tensor mix=strict "
-     "one_dtype out=input rank=same",
+    "one_dtype out=input rank=same",
     "transformers.set_seed": "(seed) none",
     "lightning.pytorch.seed_everything": "(seed, workers) int",
 }

@@ -110,7 +110,9 @@ def canonical(name: str) -> str:
         for package in _FLATTENED:
             if name.startswith(package):
                 parts = name[len(package) :].split(".")
-                if len(parts) == 2 and parts[0].islower():
+                if package == "torch.nn.modules." and len(parts) == 1 and parts[0][:1].isupper():
+                    name = "torch.nn." + parts[0]
+                elif len(parts) == 2 and parts[0].islower():
                     name = ("torch.nn." if package == "torch.nn.modules." else package) + parts[1]
                 break
     return _SAME.get(name, name)

@@ -357,8 +357,8 @@ CREATES: Final = _words("""
 """)
 #: … but these follow a tensor among their arguments.
 FOLLOWS_ARGUMENT: Final = _words("torch.as_tensor torch.asarray torch.normal torch.nested.nested_tensor")
-#: These make CPU tensors even under ``set_default_device``.
-CPU_ALWAYS: Final = _words("torch.from_numpy torch.frombuffer torch.from_file torch.normal")
+#: These ignore ``set_default_device`` and make CPU tensors when no device is given.
+CPU_ALWAYS: Final = _words("torch.from_numpy torch.frombuffer torch.from_file torch.normal torch.range torch.nested.nested_tensor")
 
 #: These draw from the random stream, though no schema says so.
 RANDOM: Final = _words("""

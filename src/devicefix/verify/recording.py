@@ -111,7 +111,7 @@ def recorded_origins(log: Log | None = None) -> Iterator[Log]:
     log = log or Log()
     patcher = Patcher()
     patcher.set(Storage, ATTRIBUTE, None)
-    patcher.set(torch, "load", load_marking_origin(torch.load))
+    patcher.set(torch, "load", load_marking_origin(torch.load, device=None))
     iterator: Any = torch.utils.data.dataloader._BaseDataLoaderIter
     patcher.set(iterator, "__next__", next_batch_marking_origin(iterator.__next__, device=None))
     start = threading.Thread.start

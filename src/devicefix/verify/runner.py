@@ -103,6 +103,8 @@ def _run_to_the_end(execute: Callable[[], None], log: Log) -> int:
         execute()
     except SystemExit as stop:
         return _status_of(stop)
+    except UsageError:
+        raise
     except KeyboardInterrupt:
         return 130
     except BaseException as error:
@@ -165,9 +167,10 @@ def _script(argv: Sequence[str]) -> Callable[[], None]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
 
     def execute() -> None:
-        code = compile(source, path, "exec", dont_inherit=True)
-        main = _new_main(__file__=path)
-        _as_main(argv, os.path.dirname(os.path.abspath(path)), lambda: exec(code, vars(main)), main)
+        full = os.path.abspath(path)
+        code = compile(source, full, "exec", dont_inherit=True)
+        main = _new_main(__file__=full)
+        _as_main(argv, os.path.dirname(full), lambda: exec(code, vars(main)), main)
 
     return execute
 

@@ -9,7 +9,7 @@ import torch
 
 from devicefix.verify.simulator.state import Simulation, active, is_simulated, normalise
 from devicefix.verify.sites import user_site
-from devicefix.verify.tags import ATTRIBUTE, CPU, Device, Storage, Tag, Tensor, set_if_unset
+from devicefix.verify.tags import ATTRIBUTE, CPU, Device, Storage, Tag, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,24 +53,12 @@ def restore_location(storage: Any, location: Any) -> Any:
     return storage
 
 
-def mark(value: Any, tag: Tag, depth: int = 4) -> None:
-    """Give the unmarked tensors in a (nested) container an origin."""
-    if isinstance(value, Tensor):
-        set_if_unset(value, tag)
-    elif depth and isinstance(value, dict):
-        for item in value.values():
-            mark(item, tag, depth - 1)
-    elif depth and isinstance(value, (list, tuple)):
-        for item in value:
-            mark(item, tag, depth - 1)
-
-
-def load_marking_origin(original: Callable[..., Any]) -> Callable[..., Any]:
+def load_marking_origin(original: Callable[..., Any], device: torch.device | None = CPU) -> Callable[..., Any]:
     """``torch.load``: what comes from a file says so."""
 
     def load(*args: Any, **kwargs: Any) -> Any:
         loaded = original(*args, **kwargs)
-        mark(loaded, Tag(CPU, user_site(), how="loaded"))
+        _mark(loaded, Tag(device, user_site(), how="loaded"))
         return loaded
 
     return functools.wraps(original)(load)
@@ -81,14 +69,14 @@ def next_batch_marking_origin(original: Callable[..., Any], device: torch.device
 
     def next_batch(self: Any) -> Any:
         batch = original(self)
-        _mark_batch(batch, Tag(device, user_site(), how="batch"))
+        _mark(batch, Tag(device, user_site(), how="batch"))
         return batch
 
     return next_batch
 
 
-def _mark_batch(value: Any, tag: Tag, depth: int = 4) -> None:
-    """Unlike `mark`, replaces the origin that tensors of the main process already have - if they are on the CPU."""
+def _mark(value: Any, tag: Tag, depth: int = 4) -> None:
+    """Give the tensors in a nested container an origin, in place of one deeper in the machinery - if they are on the CPU."""
     if isinstance(value, Tensor):
         try:
             storage: Any = value.untyped_storage()
@@ -99,10 +87,10 @@ def _mark_batch(value: Any, tag: Tag, depth: int = 4) -> None:
             setattr(storage, ATTRIBUTE, tag)
     elif depth and isinstance(value, dict):
         for item in value.values():
-            _mark_batch(item, tag, depth - 1)
+            _mark(item, tag, depth - 1)
     elif depth and isinstance(value, (list, tuple)):
         for item in value:
-            _mark_batch(item, tag, depth - 1)
+            _mark(item, tag, depth - 1)
 
 
 def install(simulation: Simulation) -> None:

@@ -1,0 +1,188 @@
+"""Whether and how a tensor attribute can be registered as a buffer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devicefix.analysis import attributes
+from devicefix.analysis.attributes import TensorAttribute
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.values import Kind
+from devicefix.codemods.changes import Change, ReplaceExpression, RewriteAssignment
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import AttributeWrite, FileFacts
+
+Assignment = ast.Assign | ast.AnnAssign
+
+
+def registrable(facts: FileFacts, attribute: TensorAttribute) -> tuple[list[Assignment], str]:
+    """The assignments to convert, or the reason why none can be: (statements, note)."""
+    built = attributes.built_in_constructor(facts, attribute)
+    first = attributes.first_on_each_path(facts, built)
+    statements = [w.statement for w in first if w.statement is not None]
+    for check in (_shape_of_statement, _class_forbids, _values_forbid, _other_writes):
+        note = check(facts, attribute, first)
+        if note:
+            return [s for s in statements if isinstance(s, (ast.Assign, ast.AnnAssign))], note
+    return [s for s in statements if isinstance(s, (ast.Assign, ast.AnnAssign))], ""
+
+
+def _shape_of_statement(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
+    if not first:
+        return "it is not set when the module is built"
+    for write in first:
+        statement = write.statement
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+            return "it is not set by a plain assignment"
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if len(targets) != 1 or not isinstance(targets[0], ast.Attribute) or path_of(targets[0]) is None:
+            return "it is set together with other targets"
+        if not attributes.after_super_init(facts, statement):
+            return "it is set before `super().__init__()`, where no buffer can be registered"
+        parent = facts.parents.get(statement)
+        while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(parent, (ast.For, ast.While)):
+                return "it is set in a loop"
+            parent = facts.parents.get(parent)
+    return ""
+
+
+def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
+    cls, name = attribute.cls, attribute.name
+    if name in cls.assignments:
+        return "the class has an attribute of that name, which would have to go first"
+    if name in cls.methods:
+        return "the class has a property or method of that name"
+    if any(method in cls.methods for method in ("_apply", "to", "cuda")):
+        return "the class moves tensors itself"
+    if any(isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__slots__" for t in s.targets) for s in cls.node.body):
+        return "the class has `__slots__`"
+    return ""
+
+
+def _values_forbid(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
+    for write in attribute.writes:
+        value = write.value
+        if value.is_tensor and (value.has("requires_grad") or value.has("graph")):
+            built = write.statement in {w.statement for w in first}
+            if built:
+                return "it requires grad or is computed from parameters, so a buffer would not be trained or would keep a stale graph"
+        if value.is_tensor and value.has("parameter"):
+            return "it is a parameter"
+    return ""
+
+
+def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
+    for write in attribute.writes:
+        if write.value.kind not in (Kind.TENSOR, Kind.NONE, Kind.UNKNOWN):
+            return "it is also assigned something that is no tensor"
+        if write.value.kind is Kind.UNKNOWN and write.statement in {w.statement for w in first}:
+            return "whether it is always a tensor is not known"
+    for node in ast.walk(attribute.cls.node):
+        if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
+            return "it is deleted somewhere"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("Parameter", "ParameterList"):
+            if any(path_of(a) == f"self.{attribute.name}" for a in node.args):
+                return "a parameter is made from it"
+    return ""
+
+
+def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[Assignment]) -> list[Change]:
+    """Changes that turn the assignments into registrations."""
+    changes: list[Change] = []
+    persistent = "" if facts.settings.persistent_buffers else ", persistent=False"
+    for statement in statements:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        assert isinstance(target, ast.Attribute)
+        owner = ast.unparse(target.value)
+        if facts.settings.buffer_style == "nn.Buffer":
+            prefix, suffix = f"{owner}.{attribute.name} = {_nn(facts)}.Buffer(", f"{persistent})"
+        else:
+            prefix, suffix = f'{owner}.register_buffer("{attribute.name}", ', f"{persistent})"
+        changes.append(RewriteAssignment(statement, prefix, suffix))
+        changes.extend(_without_move(statement.value))
+    return changes
+
+
+def _without_move(value: ast.expr | None) -> list[Change]:
+    """A move at the end of the value (``torch.zeros(3).cuda()``) has no place in a buffer that follows its module."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "cuda" and not value.args and not value.keywords:
+        return [ReplaceExpression(value, ast.unparse(value.func.value))]
+    return []
+
+
+def _nn(facts: FileFacts) -> str:
+    for statement in facts.tree.body:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "torch":
+            for alias in statement.names:
+                if alias.name == "nn":
+                    return alias.asname or "nn"
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "torch.nn" and alias.asname:
+                    return alias.asname
+    return "torch.nn"
+
+
+# -- attributes that cause no crash, but should be something else ------------------------------------------------------
+
+
+def graph_attributes(facts: FileFacts) -> Iterator[TensorAttribute]:
+    """Attributes of modules that are computed from parameters in the constructor and used elsewhere."""
+    done: set[tuple[ast.AST, str]] = set()
+    for write in facts.records.writes:
+        cls = write.scope.function.cls if write.scope.function is not None else None
+        if cls is None or cls.module is not facts.module or not write.owner.is_module or not write.value.is_tensor:
+            continue
+        if write.scope.function is None or write.scope.function.name != "__init__" or write.value.has("parameter"):
+            continue
+        if not write.value.has("graph") or (cls.node, write.name) in done or write.statement is None or not facts.here(write.statement):
+            continue
+        done.add((cls.node, write.name))
+        readers = [n for n in attributes.used_names(cls, write.name) if _method_name(facts, n) != "__init__"]
+        if readers:
+            attribute = TensorAttribute(cls, write.name, True)
+            attribute.writes = attributes.writes_of(facts, cls, write.name)
+            yield attribute
+
+
+def copies_per_call(facts: FileFacts) -> Iterator[tuple[TensorAttribute, list[Change]]]:
+    """Constant tables that ``forward`` copies with ``self.t.to(x.device)`` every time, with the changes that undo it."""
+    done: set[tuple[ast.AST, str]] = set()
+    for write in facts.records.writes:
+        cls = write.scope.function.cls if write.scope.function is not None else None
+        if cls is None or cls.module is not facts.module or not write.owner.is_module or not write.value.is_tensor:
+            continue
+        value = write.value
+        if (cls.node, write.name) in done or value.has("parameter") or value.has("buffer") or value.device is None or not value.device.host:
+            continue
+        done.add((cls.node, write.name))
+        readers = [n for n in attributes.used_names(cls, write.name) if _method_name(facts, n) != "__init__"]
+        moves = [_device_move(facts, n) for n in readers]
+        changes = [ReplaceExpression(m, ast.unparse(m.func.value)) for m in moves if m is not None and isinstance(m.func, ast.Attribute)]
+        if readers and len(changes) == len(readers):
+            attribute = TensorAttribute(cls, write.name, True)
+            attribute.writes = attributes.writes_of(facts, cls, write.name)
+            if all(_method_name(facts, w.statement) == "__init__" for w in attribute.writes if w.statement is not None):
+                yield attribute, list(changes)
+
+
+def _device_move(facts: FileFacts, node: ast.Attribute) -> ast.Call | None:
+    """``self.t.to(x.device)`` around a read of ``self.t``."""
+    method = facts.parents.get(node)
+    call = facts.parents.get(method) if method is not None else None
+    if isinstance(method, ast.Attribute) and method.attr == "to" and isinstance(call, ast.Call) and call.func is method:
+        values = [*call.args, *(k.value for k in call.keywords if k.arg == "device")]
+        if len(values) == 1 and not [k for k in call.keywords if k.arg not in ("device", "non_blocking")]:
+            value = values[0]
+            if isinstance(value, ast.Attribute) and value.attr == "device" and path_of(value.value) not in (None, "self"):
+                return call
+    return None
+
+
+def _method_name(facts: FileFacts, node: ast.AST | None) -> str:
+    function = facts.function(node) if node is not None else None
+    return function.name if function is not None else ""

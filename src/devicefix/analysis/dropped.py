@@ -1,0 +1,320 @@
+"""Moves whose result nobody keeps, and where it could be kept."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.values import Kind, Value
+from devicefix.codemods.changes import BindResult, Change, ReplaceStatement
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts, Move
+    from devicefix.analysis.model import FunctionInfo
+
+UNASSIGNABLE = {
+    "outer": "it belongs to an outer scope; an assignment would make it local and unbound here",
+    "property": "it is a property without a setter",
+    "tuple": "a field of a named tuple cannot be assigned",
+    "registered": "it is a registered parameter or buffer; move the module instead",
+    "leaf": "it is a leaf that requires grad; the moved copy would not be the one that an optimizer holds",
+    "parameter": "the function does not use it afterwards, and its caller keeps the old tensor",
+}
+
+
+@dataclass(slots=True)
+class Dropped:
+    """A statement that drops the result of a move."""
+
+    node: ast.AST
+    call: ast.Call | None
+    receiver: ast.expr
+    method: str
+    container: bool = False
+    chained: str = ""  #: the in-place method called on the moved copy
+    changes: tuple[Change, ...] = ()
+    title: str = ""
+    doubt: str = ""
+    note: str = ""
+    values: list[Value] = field(default_factory=list)
+
+
+def dropped_moves(facts: FileFacts) -> Iterator[Dropped]:
+    """Every move of a tensor (or of a container that copies) whose result is dropped, in source order."""
+    by_call: dict[ast.Call, list[Move]] = {}
+    for move in facts.records.moves:
+        if facts.here(move.call):
+            by_call.setdefault(move.call, []).append(move)
+    for call in sorted(by_call, key=lambda c: (c.lineno, c.col_offset)):
+        moves = by_call[call]
+        statement, chained = _dropping_statement(facts, call)
+        if statement is None or not isinstance(call.func, ast.Attribute):
+            continue
+        verdict = _verdict(moves)
+        if verdict is None or _is_fresh(call.func.value) or (chained and not any(m.device is not None for m in moves)):
+            continue
+        container, doubt = verdict
+        drop = Dropped(statement, call, call.func.value, moves[0].method, container, chained, doubt=doubt)
+        drop.values = [m.receiver for m in moves]
+        _repair(facts, drop, statement, moves)
+        yield drop
+
+
+def _dropping_statement(facts: FileFacts, call: ast.Call) -> tuple[ast.Expr | None, str]:
+    """The expression statement that drops the call's result, and the in-place method called on it, if any."""
+    parent = facts.parents.get(call)
+    chained = ""
+    if isinstance(parent, ast.Attribute):
+        outer = facts.parents.get(parent)
+        if not (isinstance(outer, ast.Call) and outer.func is parent and parent.attr.endswith("_") and not parent.attr.endswith("__")):
+            return None, ""
+        if parent.attr in ("requires_grad_", "share_memory_"):
+            return None, ""
+        chained = parent.attr
+        parent, call = facts.parents.get(outer), outer
+    if isinstance(parent, (ast.Tuple, ast.List)) and isinstance(facts.parents.get(parent), ast.Expr):
+        parent = facts.parents.get(parent)
+    return (parent, chained) if isinstance(parent, ast.Expr) else (None, "")
+
+
+def _verdict(moves: list[Move]) -> tuple[bool, str] | None:
+    """(is a container, doubt) if every receiver is something whose move must be kept, else ``None``."""
+    container = False
+    doubt = ""
+    certain = False
+    for move in moves:
+        value = move.receiver
+        if value.is_tensor:
+            container = container or value.has("packed")
+            if value.has("guessed"):
+                doubt = "that it is a tensor follows only from how the name is used"
+            else:
+                certain = True
+        elif value.kind is Kind.OBJECT and not value.data.is_module:
+            result = move.result
+            if result.kind is not Kind.OBJECT or result.data is value.data:
+                return None
+            container = certain = True
+        elif value.kind is Kind.UNKNOWN:
+            continue
+        else:
+            return None
+    if not certain and not doubt:
+        return None
+    return container, "" if certain else doubt
+
+
+def _is_fresh(receiver: ast.expr) -> bool:
+    """``torch.zeros(1).to(d)`` as a statement is a probe: nobody could use the result."""
+    node = receiver
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return isinstance(node, ast.Call)
+
+
+def _repair(facts: FileFacts, drop: Dropped, statement: ast.Expr, moves: list[Move]) -> None:
+    if drop.call is None:
+        return
+    if isinstance(statement.value, (ast.Tuple, ast.List)):
+        _repair_several(facts, drop, statement)
+        return
+    function = facts.function(statement)
+    target = path_of(drop.receiver) or _item_path(drop.receiver)
+    if target is None:
+        drop.note = "the moved value has no name to assign the result to"
+        return
+    if isinstance(drop.receiver, ast.Subscript) and any(_is_tuple(facts, drop.receiver.value, m) for m in moves):
+        drop.note = "an item of a tuple cannot be assigned"
+        return
+    loop = _loop_over(facts, statement, drop.receiver)
+    if loop is not None and not _used_later_in_body(loop, statement, drop.receiver):
+        _repair_loop(facts, drop, statement, loop, moves)
+        return
+    problem = _problem(facts, drop, function, moves)
+    if problem:
+        drop.note = UNASSIGNABLE[problem]
+        return
+    if drop.container and _is_parameter(drop.receiver, function) and not any(v.has("packed") for v in drop.values):
+        drop.note = "what it is follows only from the callers in this file; another caller may pass something that moves in place"
+        return
+    drop.title = f"assign the result to `{target}`"
+    drop.changes = (BindResult(statement, target),)
+
+
+def _item_path(node: ast.expr) -> str | None:
+    """``t[k]``, ``batch["x"][i]``: items reached through names and constants."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Name, ast.Constant)):
+        base = path_of(node.value) or _item_path(node.value)
+        return ast.unparse(node) if base else None
+    return None
+
+
+def _is_tuple(facts: FileFacts, node: ast.expr, move: Move) -> bool:
+    value = move.scope.names.get(node.id) if isinstance(node, ast.Name) else None
+    return value is not None and value.kind is Kind.SEQUENCE and value.data == "tuple"
+
+
+def _repair_several(facts: FileFacts, drop: Dropped, statement: ast.Expr) -> None:
+    """``x.to(d), y.to(d)`` as a statement: bind all of them at once, reported at the first."""
+    assert isinstance(statement.value, (ast.Tuple, ast.List))
+    targets = []
+    for element in statement.value.elts:
+        if not (isinstance(element, ast.Call) and isinstance(element.func, ast.Attribute)):
+            drop.note = "not every item of the statement is a move"
+            return
+        target = path_of(element.func.value)
+        if target is None or not isinstance(element.func.value, ast.Name):
+            drop.note = "not every moved value has a name of its own"
+            return
+        targets.append(target)
+    function = facts.function(statement)
+    if function is not None and any(t not in function.locals for t in targets):
+        drop.note = UNASSIGNABLE["outer"]
+        return
+    drop.title = "assign the results"
+    if statement.value.elts[0] is drop.call:
+        drop.changes = (BindResult(statement, ", ".join(targets)),)
+    else:
+        drop.note = "repaired together with the first one of the statement"
+
+
+def _problem(facts: FileFacts, drop: Dropped, function: FunctionInfo | None, moves: list[Move]) -> str:
+    """Why the receiver cannot be assigned; "" if it can."""
+    node = drop.receiver
+    if any(v.has("leaf") and v.has("requires_grad") for v in drop.values):
+        return "leaf"
+    if any(v.has("buffer") or v.has("parameter") for v in drop.values if v.is_tensor):
+        return "registered"
+    if isinstance(node, ast.Name):
+        if function is not None and (node.id not in function.locals or node.id in function.outer_names):
+            return "outer"
+        if _is_parameter(node, function) and not _used_after(function, drop.node, node.id):
+            return "parameter"
+    if isinstance(node, ast.Attribute):
+        return _attribute_problem(facts, node, moves)
+    return ""
+
+
+def _attribute_problem(facts: FileFacts, node: ast.Attribute, moves: list[Move]) -> str:
+    from devicefix.analysis.classes import ancestry  # noqa: F401  (documented dependency)
+
+    for move in moves:
+        owner = _owner_object(node.value, move)
+        if owner is None or owner.cls is None:
+            continue
+        method = owner.cls.methods.get(node.attr)
+        if method is not None and method.is_property and node.attr not in owner.cls.setters:
+            return "property"
+        if any(isinstance(b, (ast.Name, ast.Attribute)) and ast.unparse(b).endswith("NamedTuple") for b in owner.cls.node.bases):
+            return "tuple"
+        if any("frozen=True" in ast.unparse(d) for d in owner.cls.node.decorator_list):
+            return "tuple"
+    return ""
+
+
+def _owner_object(node: ast.expr, move: Move):  # type: ignore[no-untyped-def]
+    if isinstance(node, ast.Name):
+        value = move.scope.names.get(node.id)
+        if value is not None and value.kind is Kind.OBJECT:
+            return value.data
+    return None
+
+
+def _is_parameter(node: ast.expr, function: FunctionInfo | None) -> bool:
+    return isinstance(node, ast.Name) and function is not None and any(a.arg == node.id for a in function.parameters)
+
+
+def _used_after(function: FunctionInfo | None, statement: ast.AST, name: str) -> bool:
+    """Whether a name is read below a statement, or anywhere in a loop around it."""
+    if function is None:
+        return True
+    end = getattr(statement, "end_lineno", 0), getattr(statement, "end_col_offset", 0)
+    loops = [n for n in ast.walk(function.node) if isinstance(n, (ast.For, ast.While)) and any(c is statement for c in ast.walk(n))]
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            if (node.lineno, node.col_offset) > end:
+                return True
+            if any(loop.lineno <= node.lineno for loop in loops) and not any(c is node for c in ast.walk(statement)):
+                return True
+    return False
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+
+
+def _loop_over(facts: FileFacts, statement: ast.stmt, receiver: ast.expr) -> ast.For | None:
+    """The loop whose variable is moved."""
+    if not isinstance(receiver, ast.Name):
+        return None
+    current = facts.parents.get(statement)
+    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        if isinstance(current, ast.For) and any(
+            isinstance(n, ast.Name) and n.id == receiver.id for n in ast.walk(current.target)
+        ):
+            return current
+        current = facts.parents.get(current)
+    return None
+
+
+def _used_later_in_body(loop: ast.For, statement: ast.stmt, receiver: ast.expr) -> bool:
+    assert isinstance(receiver, ast.Name)
+    inside = {id(n) for n in ast.walk(statement)}
+    return any(
+        isinstance(n, ast.Name) and n.id == receiver.id and isinstance(n.ctx, ast.Load) and id(n) not in inside
+        and (n.lineno, n.col_offset) > (statement.lineno, statement.col_offset)
+        for s in loop.body for n in ast.walk(s)
+    )  # fmt: skip
+
+
+def _repair_loop(facts: FileFacts, drop: Dropped, statement: ast.Expr, loop: ast.For, moves: list[Move]) -> None:
+    """``for t in ts: t.to(d)`` rebuilds the list; ``for k, v in d.items(): v.to(d)`` assigns the item."""
+    assert isinstance(drop.receiver, ast.Name)
+    iterable, target, name = loop.iter, loop.target, drop.receiver.id
+    if isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name) and isinstance(iterable, ast.Call):
+        key = target.elts[0].id
+        function = iterable.func
+        second = isinstance(target.elts[1], ast.Name) and target.elts[1].id == name
+        if second and isinstance(function, ast.Attribute) and function.attr == "items" and path_of(function.value):
+            _bind_item(drop, statement, f"{ast.unparse(function.value)}[{key}]")
+            return
+        if second and isinstance(function, ast.Name) and function.id == "enumerate" and iterable.args and path_of(iterable.args[0]):
+            _bind_item(drop, statement, f"{ast.unparse(iterable.args[0])}[{key}]")
+            return
+    if isinstance(target, ast.Name) and loop.body == [statement] and not loop.orelse and isinstance(statement.value, ast.Call):
+        move = ast.unparse(statement.value)
+        scope_function = facts.function(loop)
+        if isinstance(iterable, ast.Name) and (scope_function is None or iterable.id in scope_function.locals):
+            if _is_list(iterable.id, moves):
+                drop.title = f"rebuild `{iterable.id}`"
+                drop.changes = (ReplaceStatement(loop, (f"{iterable.id} = [{move} for {name} in {iterable.id}]",)),)
+                if not _shown_list(iterable.id, moves):
+                    drop.doubt = drop.doubt or f"`{iterable.id}` may be something other than a list"
+                return
+        if isinstance(iterable, (ast.Tuple, ast.List)) and all(isinstance(e, ast.Name) for e in iterable.elts):
+            names = ", ".join(e.id for e in iterable.elts if isinstance(e, ast.Name))
+            drop.title = f"assign the results to {names}"
+            drop.changes = (ReplaceStatement(loop, (f"{names} = ({move} for {name} in ({names}))",)),)
+            return
+    drop.note = "rebinding the loop variable would not change what is looped over"
+
+
+def _bind_item(drop: Dropped, statement: ast.Expr, target: str) -> None:
+    drop.title = f"assign the result to `{target}`"
+    drop.changes = (BindResult(statement, target),)
+
+
+def _is_list(name: str, moves: list[Move]) -> bool:
+    values = [m.scope.names.get(name) for m in moves]
+    return all(v is None or v.kind in (Kind.SEQUENCE, Kind.UNKNOWN) for v in values)
+
+
+def _shown_list(name: str, moves: list[Move]) -> bool:
+    values = [m.scope.names.get(name) for m in moves]
+    return any(v is not None and v.kind is Kind.SEQUENCE and v.data in ("list", "tuple") for v in values)
+
+
+__all__ = ["Dropped", "dropped_moves", "torch_api"]

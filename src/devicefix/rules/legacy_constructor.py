@@ -1,0 +1,106 @@
+"""DVF202: constructors from before PyTorch 0.4 that cannot follow a device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis.placement import new_tensors, place_at_creation
+from devicefix.codemods.changes import AppendToExpression, Change, EditCall
+from devicefix.findings import Finding
+from devicefix.rules.base import Example, Rule
+from devicefix.rules.findings_for import finding, fix
+from devicefix.rules.wording import other_side, short, where
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+    from devicefix.analysis.placement import NewTensor
+
+CODE, NAME = "DVF202", "legacy-constructor"
+
+
+def check(facts: FileFacts) -> Iterator[Finding]:
+    for new in new_tensors(facts, "legacy"):
+        mix = new.mixes[0]
+        message = f"{short(new.call)} always allocates on the CPU, but the result meets {other_side(mix)}, {where(mix)}"
+        placed = place_at_creation(facts, new)
+        if placed.device is None or placed.threaded:
+            yield finding(facts, CODE, NAME, new.call, message, note=placed.note, related=((mix.node, "they meet here"),))
+            continue
+        title, change = _modern(new, placed.device)
+        yield finding(
+            facts, CODE, NAME, new.call, message, fix=fix(title, change, unsafe=placed.doubt), related=((mix.node, "they meet here"),)
+        )
+
+
+def _modern(new: NewTensor, device: str) -> tuple[str, Change]:
+    """``torch.tensor(…)`` or ``torch.empty(…)`` where the arguments show which one it is, else a move of the result."""
+    call = new.call
+    dtype = torch_api.LEGACY_CONSTRUCTORS.get(new.origins[0].detail, "")
+    prefix = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    if prefix and dtype and not call.keywords and len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.ListComp)):
+        keywords = (("dtype", f"{prefix}.{dtype}"), ("device", device))
+        return f"use `{prefix}.tensor` with `device={device}`", EditCall(call, set_keywords=keywords, function=f"{prefix}.tensor")
+    return f"move it with `.to({device})`", AppendToExpression(call, f".to({device})")
+
+
+RULE = Rule(
+    code=CODE,
+    name=NAME,
+    summary="a legacy constructor allocates on the CPU whatever the model's device is",
+    explanation="""
+`torch.FloatTensor(…)`, `torch.LongTensor(…)`, `torch.Tensor(…)` and their relatives date from before `torch.device`. They always allocate on
+the CPU and refuse another device, so their result must be moved, or made by a factory that takes `device=`.
+
+Only constructors whose result is shown to meet a tensor on another device are reported.
+""",
+    fix_safety="""
+Data written as a list becomes `torch.tensor(…, dtype=…, device=…)`; anything else, which could be sizes or data, is moved with `.to(…)`.
+Both keep values and dtype. The fix is safe when the reference for the device is a tensor on every path.
+""",
+    check=check,
+    examples=(
+        Example(
+            before='''
+import torch
+
+
+def weighted(x):
+    weight = torch.FloatTensor([0.2, 0.3, 0.5])
+    return x * weight
+
+
+def run(device):
+    return weighted(torch.ones(2, 3, device=device))
+''',
+            after='''
+import torch
+
+
+def weighted(x):
+    weight = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float32, device=x.device)
+    return x * weight
+
+
+def run(device):
+    return weighted(torch.ones(2, 3, device=device))
+''',
+        ),
+    ),
+    silent=(
+        '''
+import torch
+
+
+def table(rows):
+    return torch.FloatTensor(rows).mean().item()  # never leaves the CPU
+
+
+def run(device):
+    return torch.tensor(table([[1.0, 2.0], [3.0, 4.0]]))
+''',
+    ),
+    references=("https://pytorch.org/docs/stable/tensors.html",),
+)
