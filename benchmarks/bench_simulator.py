@@ -1,6 +1,10 @@
-"""What the simulator costs: training steps on the plain CPU and on the simulated accelerator, alternating in one run.
+"""What proof by running costs: training steps on the plain CPU, simulated, and with recorded origins.
+
 
     python benchmarks/bench_simulator.py [--threads 2] [--check]
+
+The three alternate in one run. Recorded origins are what ``devicefix run --device cuda`` adds to a real card; they are
+measured on the card where there is one, against the plain card, and on the CPU elsewhere.
 
 ``--check`` exits 1 where an overhead is above its limit.
 """
@@ -13,10 +17,11 @@ import time
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from devicefix.verify import simulated_accelerator
+from devicefix.verify.recording import recorded_origins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +79,7 @@ def build(name: str) -> tuple[nn.Module, torch.Tensor, int]:
 
 
 def training_step(name: str, device: str) -> Callable[[], float]:
+    """One step of training as a function; it returns the loss, which also waits for a card."""
     torch.manual_seed(0)
     model, data, classes = build(name)
     model.to(device)
@@ -104,28 +110,41 @@ def fastest(step: Callable[[], float], steps: int) -> float:
 
 
 def main() -> int:
+    """Measure everything and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(f"torch {torch.__version__}, {options.threads} threads, milliseconds per step")
+    card = "cuda" if torch.cuda.is_available() else "cpu"
+    print(f"torch {torch.__version__}, {options.threads} threads, milliseconds per step; origins recorded on {card}")
     failed = False
     for name, (steps, limit) in CASES.items():
-        plain, simulated = [], []
-        for _ in range(ROUNDS):
-            plain.append(fastest(training_step(name, "cpu"), steps))
-            with simulated_accelerator("cuda", even_with_card=True):
-                simulated.append(fastest(training_step(name, "cuda"), steps))
-        factor = min(simulated) / min(plain)
+        times = measured(name, steps, card)
+        factor = times["simulated"] / times["plain"]
+        recorded = times["recorded"] / times["plain card"]
         over = limit is not None and factor > limit
         failed |= over
         print(
-            f"{name:33} plain {min(plain):8.3f}  simulated {min(simulated):8.3f}  x{factor:.2f}"
-            + (f"  limit {limit}" if limit else "")
+            f"{name:33} plain {times['plain']:8.3f}  simulated {times['simulated']:8.3f}  x{factor:.2f}"
+            + (f" (limit {limit})" if limit else "")
+            + f"  recorded {times['recorded']:8.3f}  x{recorded:.2f}"
             + ("  TOO SLOW" if over else "")
         )
     return 1 if failed and options.check else 0
+
+
+def measured(name: str, steps: int, card: str) -> dict[str, float]:
+    """The fastest step of each kind."""
+    rounds: dict[str, list[float]] = {"plain": [], "simulated": [], "recorded": [], "plain card": []}
+    for _ in range(ROUNDS):
+        rounds["plain"].append(fastest(training_step(name, "cpu"), steps))
+        with simulated_accelerator("cuda", even_with_card=True):
+            rounds["simulated"].append(fastest(training_step(name, "cuda"), steps))
+        rounds["plain card"].append(fastest(training_step(name, card), steps) if card != "cpu" else rounds["plain"][-1])
+        with recorded_origins():
+            rounds["recorded"].append(fastest(training_step(name, card), steps))
+    return {kind: min(found) for kind, found in rounds.items()}
 
 
 if __name__ == "__main__":

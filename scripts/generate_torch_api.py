@@ -5,7 +5,7 @@
 
 Signatures and types come from torch's operator schemas (``native_functions.yaml``, shipped in the wheel), from
 ``inspect`` and
-from constructing modules; what none of them says is in ``devicefix/torch_api/supplement.py``. The notation of a row
+from constructing modules; what none of them says is in ``supplement.py`` and ``semantics.py`` in ``devicefix/torch_api``. The notation of a row
 is::
 
     (positional:t, list_of_tensors:t*, *variadic, *, keyword) returns flag key=value …

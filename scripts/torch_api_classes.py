@@ -205,7 +205,7 @@ def module_row(cls: type[nn.Module]) -> str:
             row.append("mix=strict")
         if held and name not in FLOAT_INPUT_FREE and not loss:
             row.append("float_input")
-            row.append("one_dtype")
+            row += ["one_dtype"] if name != "RMSNorm" else []
     row.append(f"out={'float' if held or loss or name in FLOAT_RESULTS else 'input'}")
     return " ".join(row)
 
@@ -244,7 +244,7 @@ def optimizers() -> dict[str, str]:
     """Every optimizer of ``torch.optim``; ``eager`` where the constructor makes state tensors."""
     rows = {}
     for name in sorted(dir(torch.optim)):
-        cls = getattr(torch.optim, name)
+        cls: Any = getattr(torch.optim, name)
         if not (inspect.isclass(cls) and issubclass(cls, torch.optim.Optimizer)) or cls is torch.optim.Optimizer:
             continue
         found = [p for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]

@@ -19,6 +19,7 @@ from torch_api_schemas import (
 )
 from torchgen.model import Variant
 
+from devicefix.torch_api import semantics
 from devicefix.torch_api import supplement as extra
 
 #: Namespaces whose functions are all taken, with the prefix that their operators have.
@@ -45,6 +46,10 @@ WRITTEN = {
     "torch.nested.nested_tensor": "(tensor_list:t*, *, dtype, layout, device, requires_grad, pin_memory) tensor "
     "creates device dtype "
     "default=argument follows cpu rank=some",
+    "torch.sparse.mm": "(mat1:t, mat2:t, reduce) tensor mix=strict one_dtype out=input rank=some",
+    "torch.sparse.addmm": "(mat:t, mat1:t, mat2:t, *, beta, alpha) tensor mix=strict one_dtype out=input rank=some",
+    "torch.sparse.sum": "(input:t, dim, dtype) tensor dtype out=sum rank=reduce:dim",
+    "torch.sparse.softmax": "(input:t, dim, *, dtype) tensor dtype out=float rank=same",
     "torch.Generator": "(device) generator creates device",
 }
 
@@ -135,29 +140,35 @@ def finish(row: Row, full: str, base: str, method: bool) -> str:
     row.returns = known(extra.RETURNS) or row.returns
     row.variadic = extra.VARIADIC.get(full, row.variadic)
     flags = row.flags
-    if (full in extra.RANDOM or base in extra.RANDOM) and "random" not in flags:
+    if (full in semantics.RANDOM or base in semantics.RANDOM) and "random" not in flags:
         flags.append("random")
+    if (full in semantics.VIEW or base in semantics.VIEW) and "view" not in flags:
+        flags.append("view")
     if base.endswith("_") and not base.endswith("__"):
         flags.append("in_place")
     flags += [
         word
-        for word, table in (("creates", extra.CREATES), ("follows", extra.FOLLOWS_ARGUMENT), ("cpu", extra.CPU_ALWAYS))
+        for word, table in (
+            ("creates", semantics.CREATES),
+            ("follows", semantics.FOLLOWS_ARGUMENT),
+            ("cpu", semantics.CPU_ALWAYS),
+        )
         if full in table
     ]
     flags += [option for option in ("device", "dtype") if option in row.names]
-    if full in extra.DEFAULT_DTYPE:
-        flags.append(f"default={extra.DEFAULT_DTYPE[full]}")
-    mixing = known(extra.MIXING) or _mixing(row, base, method)
+    if full in semantics.DEFAULT_DTYPE:
+        flags.append(f"default={semantics.DEFAULT_DTYPE[full]}")
+    mixing = known(semantics.MIXING) or _mixing(row, base, method)
     if mixing != "none":
         flags.append(f"mix={mixing}")
-    if full in extra.DTYPE_STRICT or base in extra.DTYPE_STRICT:
+    if full in semantics.DTYPE_STRICT or base in semantics.DTYPE_STRICT:
         flags.append("one_dtype")
-    hosts = [name for name in known(extra.CPU_ARGUMENTS).split() if name in row.names]
+    hosts = [name for name in known(semantics.CPU_ARGUMENTS).split() if name in row.names]
     if hosts:
         flags.append("host=" + "/".join(hosts))
     if row.returns in ("tensor", "tensors", "self", "packed"):
         _describe_output(
-            row, full, base, method, known(extra.OUTPUT_DTYPE), known(extra.OUTPUT_RANK), known(extra.OUTPUTS)
+            row, full, base, method, known(semantics.OUTPUT_DTYPE), known(semantics.OUTPUT_RANK), known(extra.OUTPUTS)
         )
     flags += [f"if={word}" for word in known(extra.ALTERNATIVES).split() if word.partition("=")[0] in row.names]
     return row.text()
@@ -176,7 +187,7 @@ def _describe_output(row: Row, full: str, base: str, method: bool, dtype: str, r
     pointwise = tagged(base, "pointwise") or base in tensor_iterator()
     if row.returns == "self":
         dtype, rank = "input", "same"
-    elif full in extra.DEFAULT_DTYPE:
+    elif full in semantics.DEFAULT_DTYPE:
         dtype = ""
     elif not dtype and full.startswith("torch.special."):
         dtype = "float"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPTIONS = ("dtype", "layout", "device", "pin_memory", "requires_grad")
-INTEGER_FIELDS = ("indices", "index", "inverse", "counts", "pivots", "info")
+INTEGER_FIELDS = ("indices", "index", "counts", "pivots", "info")
 
 
 def folder() -> Path:

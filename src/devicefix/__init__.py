@@ -18,7 +18,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from devicefix.api import check, fix
-    from devicefix.engine.results import CheckResult, FileError, FixResult
+    from devicefix.engine.errors import FileError
+    from devicefix.engine.results import CheckResult, FixResult
     from devicefix.findings import Applicability, Finding, Fix, Position, Related, Span, TextEdit
     from devicefix.settings import Settings
 
@@ -26,7 +27,7 @@ _HOMES = {
     "check": "devicefix.api",
     "fix": "devicefix.api",
     "CheckResult": "devicefix.engine.results",
-    "FileError": "devicefix.engine.results",
+    "FileError": "devicefix.engine.errors",
     "FixResult": "devicefix.engine.results",
     "Applicability": "devicefix.findings",
     "Finding": "devicefix.findings",

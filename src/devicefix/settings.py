@@ -31,3 +31,18 @@ class Settings:
     output_format: str = "full"
     jobs: int = 0  #: worker processes; 0: as many as pay off
     cache: bool = True
+    root: str = ""  #: folder that patterns are relative to; empty: the current one
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        """Every selector of rules that is used anywhere."""
+        lists = (
+            self.select,
+            self.ignore,
+            self.extend_select,
+            self.extend_safe_fixes,
+            self.extend_unsafe_fixes,
+            self.unfixable,
+            *(selectors for _, selectors in self.per_file_ignores),
+        )
+        return tuple(selector for selectors in lists for selector in selectors)

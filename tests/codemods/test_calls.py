@@ -132,9 +132,9 @@ def test_other_edits_of_a_call(before: str, after: str, options: dict[str, objec
         ("f(\n    a,  # one\n    b,\n)\n", {"remove_positionals": (0,)}, "comment"),
         ("f(\n    a,  # one\n    b,\n)\n", {"remove_positionals": (1,)}, "comment"),
         ("f(a)\n", {"method": "g"}, "not a method call"),
-        ("f(a)\n", {"set_keywords": (("device", "1 +"),)}, ""),
-        ("f(a)\n", {"set_keywords": (("device", "d, e"),)}, ""),
-        ("f(a)\n", {"set_keywords": (("device", "d) + (g"),)}, ""),
+        ("f(a)\n", {"set_keywords": (("device", "1 +"),)}, "."),
+        ("f(a)\n", {"set_keywords": (("device", "d, e"),)}, "."),
+        ("f(a)\n", {"set_keywords": (("device", "d) + (g"),)}, "."),
     ],
 )
 def test_what_cannot_be_done_is_refused(code: str, options: dict[str, object], reason: str) -> None:

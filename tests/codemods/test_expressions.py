@@ -126,6 +126,12 @@ def test_nothing_is_changed_inside_an_f_string(code: str) -> None:
         changed(code, lambda s: [AppendToExpression(name(s.tree(), "a"), ".to(d)")])
 
 
+@pytest.mark.parametrize("start", [":, b", "1:2"])
+def test_a_slice_is_no_expression(start: str) -> None:
+    with pytest.raises(CheckFailed, match="no expression by itself"):
+        changed("y = a[:, b][1:2]\n", lambda s: [AppendToExpression(expression(s, start), ".to(d)")])
+
+
 @pytest.mark.parametrize("suffix", [")", ".to(", " +", "  # c", "; b"])
 def test_a_fragment_that_breaks_out_is_refused(suffix: str) -> None:
     with pytest.raises(CheckFailed):

@@ -205,6 +205,11 @@ def test_a_statement_is_deleted_with_its_line(before: str, after: str) -> None:
     assert changed(before, lambda s: [DeleteStatement(statement(s, "GONE"))]) == after
 
 
+def test_an_elif_branch_is_not_deleted() -> None:
+    with pytest.raises(CheckFailed, match="elif"):
+        changed("if a:\n    b\nelif c:\n    d\n", lambda s: [DeleteStatement(s.tree().body[0].orelse[0])])  # type: ignore[attr-defined]
+
+
 def test_a_block_that_is_deleted_whole_keeps_one_pass() -> None:
     def make(source):  # type: ignore[no-untyped-def]
         return [DeleteStatement(s) for s in source.tree().body[0].body]

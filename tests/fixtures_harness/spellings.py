@@ -160,9 +160,10 @@ OWN_FORMS: dict[str, dict[str, str]] = {
 
 
 def _break_lines(text: str) -> str:
-    """Calls are spread over several lines, with a backslash before a method call."""
+    """A call with one argument per line and a comment, a backslash before a method call."""
     text = text.replace("x.to(device)\n", "x \\\n        .to(device)\n", 1)
-    return re.sub(r"(arange\()(s\.size\(1\)|n)", r"\1  # how many\n            \2", text, count=1)
+    text = re.sub(r"(arange\()(s\.size\(1\)|n)", r"\1  # how many\n            \2", text, count=1)
+    return text.replace("s.size(1), device=", "s.size(1),\n            device=")
 
 
 def _in_function(text: str) -> str:

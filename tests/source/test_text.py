@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 
 import pytest
 from hypothesis import given
@@ -59,10 +60,12 @@ def test_no_bytes_do_more_than_raise_a_source_error(raw: bytes) -> None:
     except SourceError:
         return
     assert not parsed.round_trips or parsed.encode(parsed.text) == raw
+    message = ""
     try:
         parsed.tree()
     except SourceError as error:
-        assert "\n" not in str(error)
+        message = str(error)
+    assert "\n" not in message
 
 
 @given(st.text(alphabet="ab \t\n\r\x0c\x1c\u2028é😀#", max_size=40))
@@ -128,7 +131,7 @@ def test_wrong_encodings_are_named(raw: bytes, message: str, line: int) -> None:
 
 def test_text_that_the_encoding_cannot_hold_is_refused() -> None:
     parsed = source("# coding: latin-1\nx = 'é'\n".encode("latin-1"))
-    with pytest.raises(SourceError, match="latin-1|iso-8859-1"):
+    with pytest.raises(SourceError, match=r"latin-1|iso-8859-1"):
         parsed.encode(parsed.text + "€")
 
 
@@ -161,10 +164,8 @@ def test_what_does_not_parse_is_one_line(text: str, message: str) -> None:
 
 def test_a_deep_but_valid_chain_does_not_crash() -> None:
     parsed = source("x = " + "+".join(["a"] * 3000) + "\n")
-    try:
-        parsed.tree()
-    except SourceError as error:
-        assert "too deeply" in str(error)
+    with contextlib.suppress(SourceError):
+        assert parsed.tree().body
 
 
 def test_warnings_of_the_parser_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:

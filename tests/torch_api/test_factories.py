@@ -14,8 +14,8 @@ from devicefix.torch_api._generated import FUNCTIONS, METHODS
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-WINDOWS = {f"torch.signal.windows.{name}": (5,) for name in
-           "bartlett blackman cosine exponential gaussian hamming hann kaiser nuttall general_hamming".split()}  # fmt: skip
+WINDOW_NAMES = "bartlett blackman cosine exponential gaussian hamming hann kaiser nuttall general_hamming"
+WINDOWS = {f"torch.signal.windows.{name}": (5,) for name in WINDOW_NAMES.split()}
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     **WINDOWS,
     "torch.signal.windows.general_cosine": (5,),

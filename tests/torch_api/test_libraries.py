@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from devicefix import torch_api
-from devicefix.torch_api import libraries, library_functions, ownership
+from devicefix.torch_api import host_only, libraries, library_functions, ownership
 
-KINDS = set(
+KINDS_TEXT = (
     "module framework_module metric self_placed wrapper in_place_container copying_container tokenizer loader moving_loader dataset "
-    "sampler transform distribution scheduler scaler writer config framework host".split()
+    "sampler transform distribution scheduler scaler writer config framework host"
 )
+KINDS = set(KINDS_TEXT.split())
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,9 @@ KINDS = set(
         ("diffusers.StableDiffusionPipeline.from_pretrained", "in_place_container"),
         ("diffusers.UNet2DConditionModel", "module"),
         ("diffusers.DDPMScheduler", "scheduler"),
+        ("peft.PeftModelForCausalLM", "module"),
+        ("transformers.RoFormerModel", "module"),
+        ("torchvision.models.ResNet18_Weights", "config"),
         ("torchmetrics.Accuracy", "metric"),
         ("torchmetrics.classification.BinaryF1Score", "metric"),
         ("torchvision.models.resnet50", "module"),
@@ -75,7 +79,8 @@ def test_kinds(name: str, kind: str) -> None:
         "", "torch.zeros", "torchmetrics.functional.accuracy", "torchvision.ops.nms", "torchvision.models.list_models",
         "torch_geometric.nn.global_mean_pool", "transformers.set_seed", "transformers.get_linear_schedule_with_warmup",
         "transformers.TFBertForSequenceClassification", "keras.Model", "mypackage.BatchEncoding", "BatchEncoding", "dgl.seed",
-        "sklearn.linear_model.LinearRegression", "transformers", "torchvision", "kornia.filters.gaussian_blur2d",
+        "transformers.modeling_outputs.BaseModelOutputWithPast", "transformers.AnnotationFormat", "torchmetrics.utilities.TorchMetricsUserError",
+        "transformers.models.bert.modeling_bert.BertSelfOutput", "sklearn.linear_model.LinearRegression", "transformers", "torchvision", "kornia.filters.gaussian_blur2d",
     ],
 )  # fmt: skip
 def test_what_nothing_is_known_about(name: str) -> None:
@@ -152,7 +157,17 @@ def test_settings_place_factories_only(name: str) -> None:
     assert not rule.moves_modules
 
 
-@pytest.mark.parametrize("name", ["", "torch.nn.Module", "transformers.AutoModel", "torch.utils.data.DataLoader", "mypackage.Trainer", "torch.optim.SGD"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "torch.nn.Module",
+        "transformers.AutoModel",
+        "torch.utils.data.DataLoader",
+        "mypackage.Trainer",
+        "torch.optim.SGD",
+    ],
+)
 def test_nobody_owns(name: str) -> None:
     assert torch_api.owner(name) is None
 
@@ -181,10 +196,26 @@ def test_stays_on_cpu(name: str, parameter: str, stays: bool) -> None:
     assert bool(torch_api.stays_on_cpu(name, parameter)) is stays
 
 
-@pytest.mark.parametrize(("name", "host"), [("torch.utils.data.Dataset", True), ("torch.utils.data.dataset.Dataset", True), ("torch.nn.Module", False),
-                                           ("torch_geometric.transforms.BaseTransform", True), ("pytorch_lightning.LightningDataModule", True)])
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("torch.utils.data.Dataset", True),
+        ("torch.utils.data.dataset.Dataset", True),
+        ("torch.nn.Module", False),
+        ("torch_geometric.transforms.BaseTransform", True),
+        ("pytorch_lightning.LightningDataModule", True),
+    ],
+)
 def test_host_classes(name: str, host: bool) -> None:
     assert bool(torch_api.host_class(name)) is host
+
+
+def test_the_two_tables_of_host_arguments_agree() -> None:
+    for name, arguments in host_only.HOST_ARGUMENTS.items():
+        fact = torch_api.function(name)
+        for parameter in arguments:
+            if fact is not None and parameter != "generator":
+                assert parameter in fact.cpu_args, (name, parameter)
 
 
 def test_host_callbacks() -> None:
@@ -213,6 +244,9 @@ def test_accelerator_calls(name: str, needs_card: bool, changes_device: bool) ->
     assert (call.needs_card, call.changes_device) == (needs_card, changes_device)
 
 
-@pytest.mark.parametrize("name", ["torch.cuda", "torch.cuda.nonsense", "torch.zeros", "mypackage.cuda.synchronize", "torch.cuda.FloatTensor", ""])
+@pytest.mark.parametrize(
+    "name",
+    ["torch.cuda", "torch.cuda.nonsense", "torch.zeros", "mypackage.cuda.synchronize", "torch.cuda.FloatTensor", ""],
+)
 def test_no_accelerator_calls(name: str) -> None:
     assert torch_api.accelerator_call(name) is None

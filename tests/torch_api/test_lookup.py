@@ -7,17 +7,24 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from devicefix import torch_api
 from devicefix.torch_api._generated import ATTRIBUTES, FUNCTIONS, METHODS, MODULES, OPTIMIZERS
 
+
+def words(text: str) -> set[str]:
+    return set(text.split())
+
+
 WORDS = {
-    "returns": set(
-        "tensor tensors self packed number int bool size str none device dtype ndarray list generator module argument unknown".split()
+    "returns": words(
+        "tensor tensors self packed number int bool size str none device dtype ndarray list generator module argument unknown"
     ),
-    "mixing": set("none same strict index copy".split()),
-    "output_dtype": set("float int bool complex input promote sum unknown".split()),
-    "output_rank": set("0 same broadcast some size data reduce:dim reduce:reduction unknown".split()),
+    "mixing": words("none same strict index copy"),
+    "output_dtype": words("float int bool complex input promote sum unknown"),
+    "output_rank": words("0 same broadcast some size data reduce:dim reduce:reduction unknown"),
     "default_dtype": {"", "float", "int", "argument", "complex"},
 }
 EVERYTHING = [*(torch_api.function(name) for name in FUNCTIONS), *(torch_api.method(name) for name in METHODS)]
@@ -44,7 +51,13 @@ def test_every_row_reads_back_in_the_documented_vocabulary() -> None:
 def test_a_factory() -> None:
     zeros = torch_api.function("torch.zeros")
     assert zeros is not None
-    assert (zeros.creates, zeros.device, zeros.dtype, zeros.default_dtype, zeros.variadic) == (True, True, True, "float", "size")
+    assert (zeros.creates, zeros.device, zeros.dtype, zeros.default_dtype, zeros.variadic) == (
+        True,
+        True,
+        True,
+        "float",
+        "size",
+    )
     assert [zeros.parameter_at(i) for i in range(3)] == ["size", "size", "size"]
 
 
@@ -154,17 +167,25 @@ def test_modules() -> None:
     assert (embedding.float_input, embedding.output_dtype) == (False, "float")
     lstm = torch_api.module_class("torch.nn.LSTM")
     assert lstm is not None
-    assert (lstm.output, lstm.weight, lstm.parameters[:3]) == ("rnn", "weight_ih_l0", ("input_size", "hidden_size", "num_layers"))
+    assert (lstm.output, lstm.weight, lstm.parameters[:3]) == (
+        "rnn",
+        "weight_ih_l0",
+        ("input_size", "hidden_size", "num_layers"),
+    )
     relu = torch_api.module_class("torch.nn.ReLU")
     assert relu is not None
     assert (relu.stateful, relu.mixing) == (False, "none")
-    containers = {name: torch_api.module_class(f"torch.nn.{name}") for name in ("Sequential", "ModuleList", "ParameterDict")}
+    containers = {
+        name: torch_api.module_class(f"torch.nn.{name}") for name in ("Sequential", "ModuleList", "ParameterDict")
+    }
     assert [fact.container for fact in containers.values() if fact] == ["sequential", "list", "parameter_dict"]
 
 
 def test_optimizers() -> None:
     assert torch_api.optimizer_class("torch.optim.Adagrad") == torch_api.OptimizerClass(
-        "torch.optim.Adagrad", torch_api.optimizer_class("torch.optim.Adagrad").parameters, eager_state=True  # type: ignore[union-attr]
+        "torch.optim.Adagrad",
+        torch_api.optimizer_class("torch.optim.Adagrad").parameters,
+        eager_state=True,  # type: ignore[union-attr]
     )
     adam = torch_api.optimizer_class("torch.optim.adam.Adam")
     assert adam is not None
@@ -173,17 +194,34 @@ def test_optimizers() -> None:
     assert torch_api.optimizer_class("torch.optim.lr_scheduler.StepLR") is None
 
 
-@pytest.mark.parametrize(("name", "kind"), [("shape", "size"), ("device", "device"), ("T", "tensor"), ("is_cuda", "bool"), ("grad", "tensor")])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("shape", "size"), ("device", "device"), ("T", "tensor"), ("is_cuda", "bool"), ("grad", "tensor")],
+)
 def test_attributes(name: str, kind: str) -> None:
     assert torch_api.attribute(name) == kind
 
 
-@pytest.mark.parametrize("name", ["", "torch", "torch.", "torch.nonsense", "numpy.zeros", "torch.nn.Linear", "zeros", "torch.zeros.x", "Tensor.add"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "torch", "torch.", "torch.nonsense", "numpy.zeros", "torch.nn.Linear", "zeros", "torch.zeros.x", "Tensor.add"],
+)
 def test_what_is_no_function_is_unknown(name: str) -> None:
     assert torch_api.function(name) is None
 
 
-@pytest.mark.parametrize("name", ["", "torch.zeros", "torch.nn.functional.linear", "keras.layers.Dense", "torch.nn.linear", "Linear", "torch.nn.Tensor"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "torch.zeros",
+        "torch.nn.functional.linear",
+        "keras.layers.Dense",
+        "torch.nn.linear",
+        "Linear",
+        "torch.nn.Tensor",
+    ],
+)
 def test_what_is_no_module_is_unknown(name: str) -> None:
     assert torch_api.module_class(name) is None
 
@@ -234,6 +272,34 @@ def test_attributes_are_no_methods() -> None:
 def test_canonical_names(alias: str, name: str) -> None:
     assert torch_api.canonical(alias) == name
     assert torch_api.canonical(name) == name
+
+
+SEGMENTS = [
+    "torch", "nn", "modules", "functional", "linear", "Linear", "optim", "sgd", "utils", "data", "Tensor", "_tensor", "random", "parameter",
+    "pytorch_lightning", "lightning", "lightning_fabric", "core", "fabric", "Trainer", "trainer", "transformers", "catalyst", "runner", "", "x",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(SEGMENTS), max_size=6).map(".".join))
+def test_canonical_names_are_canonical(name: str) -> None:
+    once = torch_api.canonical(name)
+    assert torch_api.canonical(once) == once
+    for look_up in (
+        torch_api.function,
+        torch_api.module_class,
+        torch_api.external_class,
+        torch_api.owner,
+        torch_api.optimizer_class,
+    ):
+        assert look_up(name) == look_up(once)  # type: ignore[operator]
+    for look_up in (
+        torch_api.function,
+        torch_api.method,
+        torch_api.module_class,
+        torch_api.attribute,
+        torch_api.accelerator_call,
+    ):
+        look_up(name)  # type: ignore[operator]
 
 
 def test_names_in_the_tables_are_canonical_or_plain_aliases() -> None:

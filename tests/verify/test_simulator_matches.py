@@ -312,3 +312,50 @@ def test_match(name, same):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         same(MATCH[name])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in MATCH
+        if name
+        not in (
+            "double backward",
+            "custom Function",
+            "checkpoint",
+            "hooks",
+            "grad through to",
+            "cpu 0-dim param",
+            "clip_grad",
+            "pack pad",
+            "tied weights",
+            "vmap grad",
+            "weight_norm",
+            "jvp",
+        )
+    ],
+)
+def test_match_in_inference_mode(name, same):
+    def run(device):
+        with torch.inference_mode():
+            return MATCH[name](device)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(run)
+
+
+def test_conversions_in_inference_mode_stay_on_the_card(sim):
+    with torch.inference_mode():
+        x = torch.ones(2, 3, device="cuda").t()
+        for y in (
+            x.double(),
+            x.reshape(-1),
+            x.contiguous(),
+            x.flatten(),
+            x.expand_as(x),
+            x.to(torch.float16),
+            x.type(torch.int64),
+        ):
+            assert y.is_cuda

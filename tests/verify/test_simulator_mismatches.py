@@ -234,6 +234,16 @@ def test_mismatch(sim, name):
             f()
 
 
+@pytest.mark.parametrize(
+    "name", ["linear x", "conv2d x", "embedding idx cpu", "cross_entropy target", "mha", "add", "cat"]
+)
+def test_the_same_words_in_inference_mode(sim, name):
+    """Below autograd torch's composite operators arrive in one piece."""
+    f, rx = MISMATCH[name]
+    with torch.inference_mode(), pytest.raises(RuntimeError, match=rx):
+        f()
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", MISMATCH)
 def test_the_same_on_a_real_card(name):

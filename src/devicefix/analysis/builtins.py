@@ -231,6 +231,8 @@ def _setattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> 
     base, name, value = args.get(0), args.get(1), args.get(2)
     if base is not None and name is not None and value is not None and isinstance(name.data, str):
         heap.write_attribute(it, frame, base, name.data, value)
+    elif base is not None and base.is_module and base.kind is Kind.OBJECT and value is not None and (value.is_module or value.has("parameter")):
+        base.data.children.append(value)  # registered under a name that is made at run time
     return NONE
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import builtins, external, heap, instances, modules, tensors
+from devicefix.analysis import builtins, encodings, external, heap, instances, modules, opaque, tensors, workers
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import Move
 from devicefix.analysis.frames import Arguments, Frame
@@ -33,7 +33,24 @@ def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
     """The value of a call expression."""
     function = it.evaluate(frame, node.func)
     args = arguments(it, frame, node)
-    return apply(it, frame, node, function, args)
+    result = apply(it, frame, node, function, args)
+    if result.kind is Kind.OBJECT and result.data.is_module:
+        it.records.values[node].append(result)
+    elif result.kind is Kind.OBJECT and function.kind is not Kind.CLASS:
+        encodings.mark_encoding(it, frame, node, result)
+    elif result.kind is Kind.UNKNOWN and not _looked_into(function):
+        heap.escape(it, args.every())
+    return result
+
+
+def _looked_into(function: Value) -> bool:
+    """Whether what a call does to the modules it is given is known: everything but code that was not seen."""
+    if function.kind is Kind.EXTERNAL:
+        return str(function.data).partition(".")[0] in ("torch", "builtins", "copy", "numpy", "math")
+    if function.kind is Kind.METHOD:
+        receiver = function.data[0]
+        return receiver.kind not in (Kind.UNKNOWN, Kind.OBJECT) or (receiver.kind is Kind.OBJECT and receiver.data.is_module)
+    return function.kind in (Kind.OBJECT, Kind.MODULE)
 
 
 def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
@@ -90,6 +107,7 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
     if kind is Kind.OBJECT:
         return modules.call_instance(it, frame, node, function, args)
     if kind is Kind.MODULE:
+        opaque.meet_inputs(it, frame, node, function, node.func, args)
         return Value(Kind.UNKNOWN, device=function.device, flags=frozenset({"likely_tensor"}))
     if kind is Kind.UNKNOWN:
         return unknown_call(it, frame, node, function, args)
@@ -100,6 +118,9 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
     """A call of something unknown. Methods that only tensors have still give tensors."""
     if isinstance(node.func, ast.Attribute) and function.sources:
         base, name = function.sources[0], node.func.attr
+        if base.kind is Kind.OBJECT and base.data.is_module:
+            opaque.meet_inputs(it, frame, node, base, node.func.value, args)
+            return Value(Kind.UNKNOWN, device=base.data.device, ident=("call", node), flags=frozenset({"likely_tensor"}))
         if name in torch_api.MOVE_METHODS:
             device, _dtype, moves = tensors.move_target(name, args)
             result = Value(Kind.UNKNOWN, device=device if moves else base.device, ident=("moved", base.ident, node),
@@ -117,6 +138,12 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
             return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"))
         if name in ("float", "double", "half", "long", "int", "bool", "detach", "clone", "contiguous", "view", "reshape"):
             return Value(Kind.UNKNOWN, device=base.device, flags=frozenset({"likely_tensor"}))
+    if modules.wants_tensors(args):  # only tokenizers and processors have such a parameter
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if name in modules.ID_ENCODERS:
+            return modules.token_ids(it, frame, node)
+        if not name or name in modules.ENCODERS or name in ("tokenizer", "processor"):
+            return modules.tokens(it, frame, node, args)
     return Value(Kind.UNKNOWN, ident=("call", node), device=None)
 
 
@@ -146,8 +173,8 @@ def call_closure(
     """Call a function of the project: interpret its body with these arguments."""
     info = closure.function
     body = info.node
-    if body in it.active or frame.depth >= MAXIMUM_DEPTH or it.budget <= 0:
-        return UNKNOWN
+    if body in it.active or frame.depth >= MAXIMUM_DEPTH or it.budget <= 0 or not it.worth(info):
+        return passed_over(receiver, node)
     key = _key(it, closure, args, receiver)
     known = it.results.get(key)
     if known is not None and known[0] == it.heap_version:
@@ -168,10 +195,19 @@ def call_closure(
     return result
 
 
+def passed_over(receiver: Value | None, node: ast.AST | None) -> Value:
+    """The result of a call that is not followed: of a module, most likely something where the module is."""
+    if receiver is not None and receiver.is_module and receiver.kind is Kind.OBJECT:
+        return Value(Kind.UNKNOWN, device=receiver.data.device, flags=frozenset({"likely_tensor"}))
+    return Value(Kind.UNKNOWN, ident=("call", node))
+
+
 def run_body(it: Interpreter, frame: Frame, info: FunctionInfo) -> Value:
     """Interpret the body of a function and return what it returns."""
     it.active.append(info.node)
     it.interpreted.add(info.node)
+    if info.cls is not None and info.name in workers.ITEM_METHODS:
+        workers.record_item_method(it, info)
     contexts = len(it.default_devices)
     try:
         if isinstance(info.node, ast.Lambda):

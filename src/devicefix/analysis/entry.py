@@ -13,6 +13,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import FileFacts
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import Interpreter
+from devicefix.analysis.relevance import Relevance
 from devicefix.analysis.values import MAYBE_NONE, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
@@ -28,13 +29,21 @@ STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step",
 HOST_FUNCTIONS = ("collate", "transform", "augment", "preprocess", "worker_init", "__getitem__")
 
 
-def analyse(source: SourceText, *, project: Project, settings: Settings) -> FileFacts:
+def analyse(source: SourceText, *, project: Project, settings: Settings, everything: bool = False) -> FileFacts:
     """Everything that the rules want to know about one file.
 
+    ``everything`` interprets functions that cannot hold a finding as well; the tests use it to show that this is so.
     Raises :class:`devicefix.source.SourceError` when the file cannot be parsed.
     """
     module = project.add(source.path, source)
     it = Interpreter(project, settings)
+    it.home = module
+    if everything:
+        it.relevance = None
+    else:
+        it.relevance = Relevance(module.tree)
+        if not it.relevance.functions:
+            return FileFacts(module, it.records, settings)
     frozen = gc.isenabled()
     gc.disable()
     try:
@@ -50,7 +59,10 @@ def _run_module(it: Interpreter, module: ModuleInfo) -> None:
     names: dict[str, Value] = {}
     it.globals[module] = names
     frame = Frame(module, None, names)
-    it.run(frame, module.tree.body)
+    body = module.tree.body
+    if not it.matters(module.tree):  # only what other code may refer to
+        body = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Try, ast.Assign, ast.If))]
+    it.run(frame, body)
 
 
 def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
@@ -62,14 +74,18 @@ def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
     # callers first: what they call is then seen with real arguments
     for wanted in (False, True):
         for info in functions:
-            if info.node not in it.interpreted and (info.name in called) is wanted:
+            if info.node not in it.interpreted and (info.name in called) is wanted and it.matters(info.node):
                 run_function(it, info)
     for cls in found:
         if not classes.is_module_class(it, cls):
             _run_class(it, cls, module_class=False)
     for info, names in list(it.pending):
-        if info.node not in it.interpreted:
+        if _unreached(it, info.node):
             run_function(it, info, names)
+
+
+def _unreached(it: Interpreter, node: ast.AST) -> bool:
+    return node not in it.interpreted and it.matters(node)
 
 
 def _definitions(module: ModuleInfo) -> tuple[list[FunctionInfo], list[ClassInfo]]:
@@ -112,13 +128,15 @@ def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
     names = [n for n in STEPS if n in cls.methods] + [n for n in cls.methods if n not in STEPS]
     for name in names:
         info = cls.methods[name]
+        if not it.matters(info.node):
+            continue
         if name == "__init__" or (info.node in it.interpreted and not (module_class and name in STEPS)):
             continue
         if obj is None:
             obj = _assumed_instance(it, cls, root if module_class else None)
         device = None if host or name in HOST_FUNCTIONS else root
         _run_method(it, info, obj, device)
-    if obj is None and "__init__" in cls.methods and cls.methods["__init__"].node not in it.interpreted:
+    if obj is None and "__init__" in cls.methods and _unreached(it, cls.methods["__init__"].node):
         _assumed_instance(it, cls, root if module_class else None)
 
 

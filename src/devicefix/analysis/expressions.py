@@ -10,6 +10,7 @@ from devicefix import torch_api
 from devicefix.analysis import narrowing
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.imports import external, global_value
+from devicefix.analysis.loaders import part
 from devicefix.analysis.values import (
     MAYBE_NONE,
     NONE,
@@ -364,7 +365,8 @@ def member(value: Value, index: int | None) -> Value:
         rank = None if value.rank is None or value.rank < 0 else max(value.rank - 1, 0)
         return value.replace(rank=rank, ident=("item", value.ident, index), flags=value.flags & KEPT_FLAGS)
     if value.kind is Kind.UNKNOWN:
-        return Value(Kind.UNKNOWN, device=value.device, ident=("item", value.ident, index), origins=value.origins, flags=value.flags & {"likely_tensor"})
+        return Value(Kind.UNKNOWN, device=value.device, ident=("item", value.ident, index), origins=part(value.origins, index),
+                     flags=value.flags & {"likely_tensor"})
     return UNKNOWN
 
 

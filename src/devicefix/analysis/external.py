@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import builtins, loaders, modules, tensors
+from devicefix.analysis import builtins, draws, loaders, modules, tensors, workers
 from devicefix.analysis.classes import is_external_module
+from devicefix.analysis.copies import deep_copy
 from devicefix.analysis.devices import CPU, DEFAULT, symbol
 from devicefix.analysis.facts import HostRead, Step
+from devicefix.analysis.ownership import optimized
 from devicefix.analysis.values import (
     NONE,
     NUMBER,
@@ -38,6 +40,9 @@ def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argumen
     if root in ("numpy", "np"):
         return _numpy(it, frame, node, name, args)
     name = torch_api.canonical(name)
+    workers.record_external(it, frame, node, name, args)
+    if root == "torch":
+        draws.record_shuffle(it, frame, node, name, args)
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(it, frame, node, args)
@@ -175,20 +180,8 @@ def _number(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
     return NUMBER
 
 
-def _default_device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    it.records.default_device_changed = True
-    return NONE
-
-
 def _is_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     return NUMBER
-
-
-def _generator(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    given = args.get(0, "device")
-    device = tensors.as_device(given) if given is not None else DEFAULT
-    origins = (Origin("generator", node, frame.scope()),) if given is None else ()
-    return Value(Kind.GENERATOR, device=device, origins=origins, ident=("new", node))
 
 
 def _packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -215,9 +208,10 @@ def _load(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Val
 
 def _optimizer(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
     given = args.get(0, "params") or UNKNOWN
-    subject = given.sources[0] if given.data == "parameters" and given.sources else given
     value = Value(Kind.OBJECT, data=Obj(None, external=name, arguments=(tuple(args.positional), dict(args.keywords))))
-    it.records.steps.append(Step("optimizer", node, subject, frame.scope(), value))
+    scope = frame.scope()
+    for subject in optimized(given):
+        it.records.steps.append(Step("optimizer", node, subject, scope, value))
     return value
 
 
@@ -233,12 +227,19 @@ def _deepcopy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) ->
     value = args.get(0) or UNKNOWN
     if value.kind is not Kind.OBJECT:
         return value
-    source: Obj = value.data
-    copy = Obj(source.cls, source.external, dict(source.attrs), source.device, source.origins, source.arguments, list(source.children),
-               source.is_module, source.assumed, source.stateful)
-    result = Value(Kind.OBJECT, data=copy)
+    result = deep_copy(it, value, node, frame.scope())
     it.records.steps.append(Step("copy", node, value, frame.scope(), result))
     return result
+
+
+def _shallow_copy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """A shallow copy of a module has the very same parameters; of anything else, the same values."""
+    value = args.get(0) or UNKNOWN
+    if value.kind is not Kind.OBJECT or value.data.is_module:
+        return value
+    source: Obj = value.data
+    copy = Obj(source.cls, source.external, dict(source.attrs), source.device, source.origins, source.arguments, list(source.children))
+    return Value(Kind.OBJECT, data=copy)
 
 
 def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -276,10 +277,12 @@ _HANDLERS: dict[str, Handler] = {
     "torch.autograd.Variable": _variable,
     "torch.cuda.is_available": _number,
     "torch.cuda.device_count": _number,
-    "torch.set_default_device": _default_device,
-    "torch.set_default_tensor_type": _default_device,
+    "torch.set_default_device": draws.set_default_device,
+    "torch.set_default_tensor_type": draws.set_default_device,
     "torch.is_tensor": _is_tensor,
-    "torch.Generator": _generator,
+    "torch.Generator": draws.generator,
+    "torch.manual_seed": draws.global_generator,
+    "torch.random.manual_seed": draws.global_generator,
     "torch.nn.utils.rnn.PackedSequence": _packed,
     "torch.nn.utils.rnn.pack_padded_sequence": _packed,
     "torch.nn.utils.rnn.pack_sequence": _packed,
@@ -296,7 +299,7 @@ _HANDLERS: dict[str, Handler] = {
     "torch.nn.utils.weight_norm": _same,
     "torch.nn.utils.spectral_norm": _same,
     "copy.deepcopy": _deepcopy,
-    "copy.copy": _deepcopy,
+    "copy.copy": _shallow_copy,
     "torch.autograd.grad": _grad,
     "argparse.ArgumentParser": _namespace,
 }
@@ -306,10 +309,10 @@ _HANDLERS: dict[str, Handler] = {
 
 
 def _numpy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
-    for value in args.positional:
+    for value, argument in zip(args.positional, args.nodes):
         tensor = value if value.is_tensor else any_element(value) if value.kind is Kind.SEQUENCE else None
         if tensor is not None and tensor.is_tensor:
-            it.records.host_reads.append(HostRead(node, name, tensor, frame.scope()))
+            it.records.host_reads.append(HostRead(node, name, tensor, frame.scope(), argument, value.kind is Kind.SEQUENCE))
     short = name.rpartition(".")[2]
     if short in ("float32", "float64", "int64", "int32", "float16"):
         return NUMBER

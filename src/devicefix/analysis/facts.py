@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from devicefix.analysis.devices import Device
     from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
-    from devicefix.analysis.values import Obj, Scope, Value
+    from devicefix.analysis.values import Obj, Origin, Scope, Value
     from devicefix.settings import Settings
     from devicefix.source.text import SourceText
 
@@ -84,6 +84,47 @@ class HostRead:
     how: str
     value: Value
     scope: Scope
+    argument: ast.expr | None = None  #: the expression that is read, where it is not the receiver of a method
+    inside: bool = False  #: the value is an element of the argument
+
+
+@dataclass(slots=True, eq=False)
+class Draw:
+    """Random numbers drawn with a generator that was handed over."""
+
+    node: ast.Call
+    generator: Value
+    device: Device | None  #: where the numbers are made
+    scope: Scope
+    by: str  #: ``torch.randn``, ``bernoulli_``, ``torch.utils.data.random_split`` …
+    host: bool = False  #: a sampler, which draws on the CPU
+
+
+@dataclass(slots=True, eq=False)
+class DefaultDevice:
+    """A call that made an accelerator the default device."""
+
+    node: ast.Call
+    device: Device
+    scope: Scope
+
+
+@dataclass(slots=True, eq=False)
+class Callback:
+    """A function that was handed to something that calls it in a loader's workers."""
+
+    call: ast.Call
+    parameter: str
+    function: FunctionInfo
+
+
+@dataclass(slots=True, eq=False)
+class AcceleratorUse:
+    """One evaluation of a call such as ``torch.cuda.synchronize()``, which fails where there is no card."""
+
+    node: ast.Call
+    name: str
+    scope: Scope
 
 
 @dataclass(slots=True)
@@ -100,7 +141,15 @@ class Records:
     #: scopes in which a node (loop, call, statement) was evaluated
     scopes: defaultdict[ast.AST, list[Scope]] = field(default_factory=lambda: defaultdict(list))
     classes: dict[ClassInfo, list[Obj]] = field(default_factory=dict)
+    #: every module that was built, by the place that built it; ``owner`` of the origin is the module
+    built: list[Origin] = field(default_factory=list)
     default_device_changed: bool = False
+    callbacks: list[Callback] = field(default_factory=list)
+    item_methods: set[FunctionInfo] = field(default_factory=set)  #: through which loaders fetch items
+    accelerator_uses: list[AcceleratorUse] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+    #: samplers that shuffle on the default device while that is an accelerator: (call, name, cause, scope)
+    shuffles: list[tuple[ast.Call, str, DefaultDevice, Scope]] = field(default_factory=list)
 
 
 class FileFacts:

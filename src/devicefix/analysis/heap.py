@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
@@ -60,6 +60,8 @@ def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: 
     if name == "device" and (obj.is_module or obj.cls is None):
         return Value(Kind.DEVICE, device=module_device(it, obj), ident=("module device", id(obj)))
     if obj.external:
+        if name == "state" and node is not None and torch_api.optimizer_class(obj.external) is not None:
+            it.records.steps.append(Step("optimizer_state", node, base, frame.scope()))
         return _external_attribute(it, base, obj, name)
     if name == "__class__" and obj.cls is not None:
         return Value(Kind.CLASS, data=obj.cls)
@@ -175,6 +177,9 @@ def module_device(it: Interpreter, obj: Obj) -> Device | None:
 
 
 def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Value:
+    contents = obj.attrs.get("<items>")
+    if contents is not None and isinstance(contents.items, dict) and name in contents.items:
+        return contents.items[name]  # encoding.input_ids
     fact = torch_api.module_class(obj.external)
     if fact is not None and (name in PARAMETERS or name.startswith(("weight_", "bias_"))):
         dtype = DType.FLOAT
@@ -292,6 +297,10 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
     for child in obj.children:
         if child.kind is Kind.OBJECT and child.data.is_module:
             _move(it, child.data, device, seen)
+    obj.children = [
+        v.replace(device=device, origins=()) if v.is_tensor and (v.has("parameter") or v.has("buffer")) else v for v in obj.children
+    ]  # fmt: skip
+    _move_shared_parameters(obj, device)
     if obj.cls is not None and any(f is not None for f in (find_method(it, obj.cls, "_apply"),)):
         # the class moves the rest itself; believe it
         for name, value in obj.attrs.items():
@@ -299,6 +308,32 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
                 obj.attrs[name] = value.replace(device=device, origins=())
             elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
                 obj.attrs[name] = _map(value, lambda v: v.replace(device=device, origins=()) if v.is_tensor else v)
+
+
+def _move_shared_parameters(obj: Obj, device: Device | None) -> None:
+    """A registered parameter stays the same object when it moves, so a list that holds it as well sees it moved."""
+    shared = {v.ident for v in (*obj.attrs.values(), *obj.children) if v.is_tensor and v.has("parameter") and v.ident is not None}
+    if not shared:
+        return
+
+    def moved(value: Value) -> Value:
+        if value.is_tensor and value.has("parameter") and value.ident in shared:
+            return value.replace(device=device, origins=())
+        return _map(value, moved) if value.kind in (Kind.SEQUENCE, Kind.MAPPING) else value
+
+    for name, value in obj.attrs.items():
+        if value.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            obj.attrs[name] = _map(value, moved)
+
+
+def escape(it: Interpreter, values: Iterable[Value]) -> None:
+    """Modules that are given to unseen code may be moved by it; of those that nobody moved so far, nothing is known then."""
+    for value in values:
+        if value.kind is Kind.OBJECT and value.data.is_module and value.data.origins:
+            _move(it, value.data, None, set())
+            it.heap_version += 1
+        elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            escape(it, elements(value))
 
 
 # -- containers of modules, and instances as containers ----------------------------------------------------------------

@@ -22,7 +22,9 @@ def instantiate(it: Interpreter, frame: Frame, node: ast.Call | None, cls: Class
     module = is_module_class(it, cls)
     obj = Obj(cls, is_module=module, arguments=(tuple(args.positional), dict(args.keywords)))
     if module and node is not None:
-        obj.origins = (Origin("module", node, frame.scope(), detail=cls.name),)
+        obj.origins = (Origin("module", node, frame.scope(), detail=cls.name, owner=obj),)
+        it.records.built.append(obj.origins[0])
+        obj.stateful = any(name != "torch.nn.Module" for name in ancestry(it, cls)[1])
     value = Value(Kind.OBJECT, data=obj)
     it.records.classes.setdefault(cls, []).append(obj)
     initialiser = find_method(it, cls, "__init__")

@@ -26,13 +26,19 @@ from devicefix.analysis.values import (
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
+    from devicefix.analysis.facts import DefaultDevice
     from devicefix.analysis.frames import Frame
     from devicefix.analysis.model import FunctionInfo
     from devicefix.analysis.project import Project
+    from devicefix.analysis.relevance import Relevance
     from devicefix.settings import Settings
 
 #: statements interpreted for one file before the analysis gives up on following calls
-STATEMENT_BUDGET = 60_000
+STATEMENT_BUDGET = 20_000
+#: statements interpreted in functions that cannot hold a finding themselves, for what they return
+OUTSIDE_BUDGET = 2_000
+#: only functions up to so many lines are looked into for what they return
+SMALL = 30
 MAXIMUM_DEPTH = 9
 
 MAYBE_UNBOUND = frozenset({"maybe_unbound"})
@@ -46,16 +52,36 @@ class Interpreter:
         self.settings = settings
         self.records = records or Records()
         self.budget = STATEMENT_BUDGET
+        self.outside_budget = OUTSIDE_BUDGET
         self.active: list[ast.AST] = []
+        self.relevance: Relevance | None = None  #: of the file that is checked; None: everything matters
+        self.home: Any = None  #: the file that is checked
         self.results: dict[Hashable, tuple[int, Value]] = {}
         self.heap_version = 0
         self.default_devices: list[Device | None] = []
+        self.default_device: DefaultDevice | None = None  #: set for the whole program
         self.interpreted: set[ast.AST] = set()  #: functions whose body was run at least once
         self.globals: dict[Any, dict[str, Value]] = {}  #: names of modules whose body was or is being run
         self.resolving: set[tuple[Any, str]] = set()
         self.static_names: dict[tuple[Any, str], Value] = {}
         #: functions inside functions, with the names around them; run at the end if nobody called them
         self.pending: list[tuple[FunctionInfo, dict[str, Value]]] = []
+
+    def matters(self, node: ast.AST) -> bool:
+        """Whether a function (or module body) of the checked file can lead to a finding."""
+        return self.relevance is None or node in self.relevance
+
+    def worth(self, info: FunctionInfo) -> bool:
+        """Whether a function should be interpreted: it may lead to a finding, or is small and tells what it returns."""
+        if self.relevance is None or (info.module is self.home and info.node in self.relevance):
+            return True
+        if isinstance(info.node, ast.Lambda):
+            return True
+        lines = (info.node.end_lineno or 0) - info.node.lineno + 1
+        if lines > SMALL or self.outside_budget <= 0:
+            return False
+        self.outside_budget -= lines
+        return True
 
     # -- expressions, filled in by the modules that know them ------------------------------------------------------
 

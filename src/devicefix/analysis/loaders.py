@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.classes import find_method
@@ -95,11 +96,12 @@ def _collated(it: Interpreter, frame: Frame, node: ast.Call, collate: Value, ite
 
 def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value:
     """The batch that a loop over a loader (or ``next(iter(loader))``) binds, with that place as its origin."""
-    origin = Origin("batch", place, frame.scope(), detail="loader")
+    scope = frame.scope()
     element = loader.element or UNKNOWN
 
     def mark(value: Value, path: tuple[object, ...]) -> Value:
         if value.is_tensor and value.device is not None and value.device.host:
+            origin = Origin("batch", place, scope, detail="loader", path=path)
             return value.replace(origins=(origin,), device=DEFAULT, ident=("batch", place, path))
         if value.kind in (Kind.SEQUENCE, Kind.MAPPING):
             items = value.items
@@ -109,11 +111,22 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
                 items = tuple(mark(v, (*path, i)) for i, v in enumerate(items))
             inner = mark(value.element, (*path, None)) if value.element is not None else None
             return value.replace(items=items, element=inner, ident=("batch", place, path))
-        if value.kind is Kind.UNKNOWN:
-            return value.replace(ident=("batch", place, path))
+        if value.kind is Kind.UNKNOWN and not value.has("placed"):
+            # collated by torch, whatever the data set is: tensors on the CPU, or no tensors
+            origin = Origin("batch", place, scope, detail="loader", path=path)
+            return value.replace(ident=("batch", place, path), device=DEFAULT, origins=(origin,), flags=value.flags | {"likely_tensor"})
         return value
 
-    return mark(element, ())
+    marked = mark(element, ())
+    it.records.values[place].append(marked)
+    return marked
 
 
-__all__ = ["batch", "data_loader", "dataset_item", "join", "join_all"]
+def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
+    """The origins of one element of a batch of which only the origin is known."""
+    if not any(o.kind == "batch" for o in origins):
+        return origins
+    return tuple(replace(o, path=(*o.path, key)) if o.kind == "batch" else o for o in origins)
+
+
+__all__ = ["batch", "data_loader", "dataset_item", "join", "join_all", "part"]

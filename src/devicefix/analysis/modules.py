@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import heap, tensors
+from devicefix.analysis import heap, opaque, tensors
 from devicefix.analysis.classes import find_method, is_external_module
 from devicefix.analysis.facts import Move, Step
 from devicefix.analysis.meeting import Operand, meet
@@ -36,7 +36,8 @@ def create_module(it: Interpreter, frame: Frame, node: ast.Call, name: str, args
     fact = torch_api.module_class(name)
     obj = Obj(None, external=fact.name if fact else name, is_module=True, arguments=(tuple(args.positional), dict(args.keywords)))
     scope = frame.scope()
-    obj.origins = (Origin("module", node, scope, detail=name.rpartition(".")[2]),)
+    obj.origins = (Origin("module", node, scope, detail=name.rpartition(".")[2], owner=obj),)
+    it.records.built.append(obj.origins[0])
     if fact is not None:
         given = args.keywords.get("device")
         if given is not None:
@@ -51,7 +52,7 @@ def create_module(it: Interpreter, frame: Frame, node: ast.Call, name: str, args
         _children(fact, args, obj)
         if not obj.stateful and not obj.children:
             obj.origins = ()
-    elif args.keyword_splat or "device_map" in args.keywords:
+    elif args.keyword_splat or not opaque.PLACING.isdisjoint(args.keywords):
         obj.origins = ()
     if name.rpartition(".")[2] in ("DataParallel", "DistributedDataParallel"):
         inner = args.get(0, "module")
@@ -216,31 +217,14 @@ def external_result(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, arg
     if kind is not None and kind.kind == "tokenizer":
         return tokens(it, frame, node, args)
     if obj.is_module:
-        _meet_opaque(it, frame, node, obj, args)
+        opaque.meet_inputs(it, frame, node, Value(Kind.OBJECT, data=obj), node.func, args)
         return Value(Kind.UNKNOWN, device=obj.device, flags=frozenset({"likely_tensor"}))
     return Value(Kind.UNKNOWN, ident=("call", node))
 
 
-def _meet_opaque(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, args: Arguments) -> None:
-    """Inputs of a module that we cannot look into meet its parameters; only what is surely meant for it counts."""
-    if obj.device is None or obj.device.host:
-        return
-    state = Value(Kind.TENSOR, device=obj.device, rank=-1, data=obj, flags=frozenset({"module_state"}), ident=("module", id(obj)))
-    operands: list[Operand] = []
-    for value, argument in [*zip(args.positional, args.nodes), *((v, args.keyword_nodes.get(k)) for k, v in args.keywords.items())]:
-        if value.is_tensor:
-            operands.append((value, argument))
-        elif value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
-            operands.extend((v, argument) for v in heap.elements(value.data.attrs["<items>"]) if v.is_tensor)
-    if operands:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else "the model"
-        meet(it, frame, node, name, [(state, node.func), *operands], manner="module")
-
-
 def tokens(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``tokenizer(text, return_tensors="pt")``: an encoding on the CPU that moves in place."""
-    wanted = args.keywords.get("return_tensors")
-    if wanted is None or wanted.data != "pt":
+    if not wants_tensors(args):
         return Value(Kind.MAPPING, element=Value(Kind.SEQUENCE, element=UNKNOWN))
     obj = Obj(None, external="transformers.BatchEncoding")
     origin = Origin("encoding", node, frame.scope(), detail="tokenizer")
@@ -250,6 +234,23 @@ def tokens(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Va
     )
     obj.device = tensors.DEFAULT
     return Value(Kind.OBJECT, data=obj)
+
+
+def wants_tensors(args: Arguments) -> bool:
+    """Whether a tokenizer is asked for tensors of torch."""
+    wanted = args.keywords.get("return_tensors")
+    return wanted is not None and wanted.data == "pt"
+
+
+def token_ids(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
+    """``tokenizer.encode(text, return_tensors="pt")``: a tensor on the CPU."""
+    origin = Origin("encoding", node, frame.scope(), detail="tensor")
+    return Value(Kind.TENSOR, device=tensors.DEFAULT, dtype=DType.INT, rank=2, origins=(origin,))
+
+
+#: methods of tokenizers that make an encoding, and those that make a tensor
+ENCODERS = frozenset({"encode_plus", "batch_encode_plus", "pad", "prepare_for_model"})
+ID_ENCODERS = frozenset({"encode"})
 
 
 # -- methods ---------------------------------------------------------------------------------------------------------
@@ -272,12 +273,19 @@ def call_object_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: 
 
         return call_method(it, frame, node, contents, name, args)
     known = torch_api.external_class(obj.external) if obj.external else None
+    if known is not None and known.kind == "tokenizer" and wants_tensors(args):
+        if name in ENCODERS:
+            return tokens(it, frame, node, args)
+        if name in ID_ENCODERS:
+            return token_ids(it, frame, node)
     if name == "from_pretrained" and known is not None:
         return Value(Kind.OBJECT, data=obj)
     if obj.external and name == "prepare" and obj.external.endswith("Accelerator"):
         prepared = tuple(_placed(v) for v in args.positional)
         return prepared[0] if len(prepared) == 1 else Value(Kind.SEQUENCE, items=prepared, data="tuple")
     if name in ("step", "zero_grad") and obj.external:
+        if name == "step" and torch_api.optimizer_class(obj.external) is not None:
+            it.records.steps.append(Step("optimizer_step", node, receiver, frame.scope()))
         return NONE
     if name == "load_state_dict" and obj.external:
         it.records.steps.append(Step("load_state_dict", node, receiver, frame.scope()))
@@ -352,7 +360,8 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
     if obj.external and is_external_module(obj.external):
         if name == "from_pretrained":
             return receiver
-        _meet_opaque(it, frame, node, obj, args)
+        if isinstance(node.func, ast.Attribute):
+            opaque.meet_inputs(it, frame, node, receiver, node.func.value, args)
         return Value(Kind.UNKNOWN, device=obj.device, flags=frozenset({"likely_tensor"}))
     return Value(Kind.UNKNOWN, device=obj.device, ident=("call", node))
 
@@ -369,7 +378,9 @@ def _register(it: Interpreter, frame: Frame, receiver: Value, name: str, args: A
     if label is not None and isinstance(label.data, str):
         flag = {"register_buffer": "buffer", "register_parameter": "parameter"}.get(name)
         if flag is not None:
-            value = value.replace(flags=value.flags | {flag}, ident=("attr", id(obj), label.data))
+            persistent = args.get(2, "persistent") if flag == "buffer" else None
+            flags = {flag, "unsaved"} if persistent is not None and persistent.data is False else {flag}
+            value = value.replace(flags=value.flags | flags, ident=("attr", id(obj), label.data))
         old = obj.attrs.get(label.data)
         if old is not None and frame.conditions:
             value = heap.join(old, value)
@@ -432,6 +443,8 @@ def call_unknown_module_method(it: Interpreter, frame: Frame, node: ast.Call, re
         return NONE
     if name == "state_dict":
         return Value(Kind.UNKNOWN, device=receiver.device, sources=(receiver,))
+    if isinstance(node.func, ast.Attribute):
+        opaque.meet_inputs(it, frame, node, receiver, node.func.value, args)
     return Value(Kind.UNKNOWN, device=receiver.device, flags=frozenset({"likely_tensor"}))
 
 

@@ -116,7 +116,9 @@ def _members(name: str, value: Value, device: Device, index: int) -> Iterator[Re
     if value.kind is not Kind.SEQUENCE or value.data in ("generator", "range", "parameters", "set"):
         return
     first = value.items[0] if isinstance(value.items, tuple) and value.items else any_element(value)
-    if first.is_tensor and same(first.device, device) and not (first.flags & DOUBTS):
+    if first.kind is Kind.UNKNOWN and first.device is not None and first.device.assumed and first.device == device:
+        yield Reference(f"{name}[0].device", f"{name}[0]", "member", None, 700 + index, f"what `{name}` holds is not known")
+    elif first.is_tensor and same(first.device, device) and not (first.flags & DOUBTS):
         doubt = "" if isinstance(value.items, tuple) and value.items else f"`{name}` may be empty"
         yield Reference(f"{name}[0].device", f"{name}[0]", "member", is_floating(first), 700 + index, doubt)
 

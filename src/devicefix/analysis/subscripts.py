@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.loaders import part
 from devicefix.analysis.meeting import meet
 from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join
 
@@ -50,7 +51,7 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         return base
     if base.kind is Kind.UNKNOWN:
         return Value(Kind.UNKNOWN, device=base.device, ident=("item", base.ident, key if key is not None else ast.dump(node.slice)),
-                     origins=base.origins, flags=base.flags & {"likely_tensor"})
+                     origins=part(base.origins, key), flags=base.flags & {"likely_tensor"})
     return UNKNOWN
 
 

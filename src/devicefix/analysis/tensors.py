@@ -6,10 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import devices
+from devicefix.analysis import devices, draws
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, Device, parse_device, symbol
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.meeting import Operand, meet
+from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.operators import combine, promote
 from devicefix.analysis.values import (
     NONE,
@@ -107,9 +108,12 @@ def dtype_of(value: Value | None) -> DType | None:
 def call_function(it: Interpreter, frame: Frame, node: ast.Call, fact: Function, args: Arguments) -> Value:
     """``torch.f(…)``."""
     if fact.creates:
-        return create(it, frame, node, fact, args)
-    operands = _operands(fact, args, None)
-    return _apply(it, frame, node, fact, args, operands, fact.name)
+        result = create(it, frame, node, fact, args)
+    else:
+        result = _apply(it, frame, node, fact, args, _operands(fact, args, None), fact.name)
+    if "generator" in args.keywords:
+        draws.record_draw(it, frame, node, fact.name, result.device, args)
+    return result
 
 
 def _operands(fact: Function, args: Arguments, receiver: Operand | None) -> list[Operand]:
@@ -117,9 +121,11 @@ def _operands(fact: Function, args: Arguments, receiver: Operand | None) -> list
     operands: list[Operand] = [receiver] if receiver is not None else []
     for i, (value, node) in enumerate(zip(args.positional, args.nodes)):
         name = fact.parameter_at(i)
-        if name not in fact.cpu_args:
+        if name not in fact.cpu_args and (value.kind is not Kind.UNKNOWN or fact.takes_tensor(name)):
             operands.extend(_tensors(value, node))
     for name, value in args.keywords.items():
+        if value.kind is Kind.UNKNOWN and not fact.takes_tensor(name):
+            continue
         if name not in fact.cpu_args and name not in ("device", "dtype", "generator", "out"):
             operands.extend(_tensors(value, args.keyword_nodes.get(name)))
     return operands
@@ -128,6 +134,8 @@ def _operands(fact: Function, args: Arguments, receiver: Operand | None) -> list
 def _tensors(value: Value, node: ast.expr | None) -> list[Operand]:
     if value.is_tensor:
         return [(value, node)]
+    if is_batch_element(value):
+        return [(as_tensor(value), node)]
     if value.kind in (Kind.SEQUENCE, Kind.MAPPING):
         nodes = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
         inner = elements(value)
@@ -483,6 +491,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
     if name == "backward":
         return NONE
     result = _apply(it, frame, node, fact, args, operands, name)
+    if "generator" in args.keywords:
+        draws.record_draw(it, frame, node, name, receiver.device, args)
     if fact.in_place and result.is_tensor and isinstance(receiver_node, ast.Name) and receiver_node.id in frame.names:
         if result.device != receiver.device:
             frame.names[receiver_node.id] = result

@@ -67,6 +67,7 @@ class Origin:
     owner: Obj | None = None
     under: tuple[Origin, ...] = ()
     detail: str = ""
+    path: tuple[object, ...] = ()  #: which part of a batch: keys and positions, None for "any element"
 
 
 @dataclass(slots=True, eq=False)
@@ -194,7 +195,7 @@ class Obj:
     children: list[Value] = field(default_factory=list)  #: of Sequential, ModuleList …
     is_module: bool = False
     assumed: bool = False  #: built without a constructor call in sight
-    stateful: bool = True  #: a module that owns parameters or buffers (or may)
+    stateful: bool = True  #: a module that owns parameters or buffers (or may); of a project's class: through a base elsewhere
     version: int = 0
 
 
@@ -238,7 +239,7 @@ def join(a: Value, b: Value) -> Value:
         return a if a.data is b.data else _join_objects(a, b)
     if kind in (Kind.SEQUENCE, Kind.MAPPING, Kind.LOADER):
         return _join_containers(a, b)
-    if kind is Kind.DEVICE:
+    if kind in (Kind.DEVICE, Kind.GENERATOR):
         return a if a.device == b.device else Value(kind, device=devices.join(a.device, b.device))
     if kind is Kind.UNKNOWN:
         if a.ident == b.ident and a.device == b.device:
@@ -246,6 +247,8 @@ def join(a: Value, b: Value) -> Value:
         return Value(kind, device=devices.join(a.device, b.device), origins=merge_origins((a, b)))
     if a.data == b.data:
         return a
+    if kind in (Kind.METHOD, Kind.EXTERNAL):
+        return UNKNOWN
     return Value(kind, dtype=a.dtype if a.dtype is b.dtype else DType.UNKNOWN, sources=a.sources + b.sources)
 
 

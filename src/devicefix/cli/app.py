@@ -109,8 +109,8 @@ def check(
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
 ) -> None:
     """Check PATHs (the command that is meant when none is named)."""
-    if diff and write:
-        raise typer.BadParameter("--diff and --write exclude each other")
+    if diff + write + add_ignore > 1:
+        raise typer.BadParameter("--diff, --write and --add-ignore exclude each other")
     options = CheckOptions(
         paths=list(paths or []),
         diff=diff,

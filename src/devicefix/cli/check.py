@@ -3,49 +3,55 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from devicefix.cli.options import CheckOptions
-from devicefix.settings import Settings
+from devicefix.config.errors import ConfigError
+from devicefix.config.resolve import Configuration
 
 if TYPE_CHECKING:
+    from devicefix.engine.check import Analyse
     from devicefix.engine.run import Mode, Outcome
+    from devicefix.rules.base import Rule
 
 OK, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 
-def settings_from(options: CheckOptions, base: Settings | None = None) -> Settings:
-    """The settings with what the command line says on top."""
-    base = base or Settings()
-    settings = replace(
-        base,
-        select=tuple(options.select) or base.select,
-        ignore=(*base.ignore, *options.ignore),
-        extend_select=(*base.extend_select, *options.extend_select),
-        exclude=(*base.exclude, *options.exclude),
-    )
+def configuration(options: CheckOptions) -> Configuration:
+    """The settings files with what the command line says on top."""
+    overrides: dict[str, object] = {}
+    if options.select:
+        overrides["select"] = tuple(options.select)
     if options.unsafe_fixes is not None:
-        settings = replace(settings, unsafe_fixes=options.unsafe_fixes)
+        overrides["unsafe_fixes"] = options.unsafe_fixes
     if options.output_format is not None:
-        settings = replace(settings, output_format=options.output_format)
+        overrides["output_format"] = options.output_format
     if options.jobs is not None:
-        settings = replace(settings, jobs=options.jobs)
+        overrides["jobs"] = options.jobs
     if options.no_cache:
-        settings = replace(settings, cache=False)
-    return settings
+        overrides["cache"] = False
+    lists = {"ignore": options.ignore, "extend_select": options.extend_select, "exclude": options.exclude}
+    added = {name: tuple(values) for name, values in lists.items() if values}
+    file = Path(options.config) if options.config else None
+    return Configuration(overrides, added, file, options.isolated)
 
 
-def run_check(options: CheckOptions) -> int:
-    """Run a check and print it. Returns the exit status; prints one line on stderr for each thing that failed."""
-    from devicefix.engine.selection import UnknownRule
+def run_check(
+    options: CheckOptions, *, rules: Sequence[Rule] | None = None, analyse: Analyse | None = None
+) -> int:
+    """Run a check and print it. Returns the exit status; prints one line on stderr for each thing that failed.
+
+    ``rules`` and ``analyse`` default to the built-in ones.
+    """
+    from devicefix.engine.errors import UnknownRule
     from devicefix.source.errors import SourceError
 
     _reconfigure_streams()
     try:
-        return _Session(options).run()
-    except (UnknownRule, SourceError) as error:
+        return _Session(options, rules, analyse).run()
+    except (ConfigError, UnknownRule, SourceError) as error:
         complain(str(error))
         return FAILED
 
@@ -65,11 +71,15 @@ def _reconfigure_streams() -> None:
 class _Session:
     """One run, with the counts that its summary needs."""
 
-    def __init__(self, options: CheckOptions) -> None:
+    def __init__(self, options: CheckOptions, rules: Sequence[Rule] | None, analyse: Analyse | None) -> None:
         from devicefix.report.style import Style, use_color
 
         self.options = options
-        self.settings = settings_from(options)
+        self.rules = rules
+        self.analyse = analyse
+        self.configuration = configuration(options)
+        named = options.stdin_filename if options.paths == ["-"] else None
+        self.settings = self.configuration.for_path(named or (options.paths[0] if options.paths else "."))
         self.style = Style(use_color(options.color, sys.stdout))
         self.outcomes: list[Outcome] = []
         self.failed = False
@@ -86,9 +96,19 @@ class _Session:
     def _files(self, paths: list[str]) -> Iterable[Outcome]:
         from devicefix.engine.run import run
 
-        return run(paths, self.settings, self._mode(), want_edits=self._wants_edits())
+        return run(
+            paths,
+            self.settings,
+            self._mode(),
+            want_edits=self._wants_edits(),
+            rules=self.rules,
+            analyse=self.analyse,
+            settings_of=self.configuration.for_path,
+        )
 
     def _mode(self) -> Mode:
+        if self.options.add_ignore:
+            return "ignore"
         return "diff" if self.options.diff else "write" if self.options.write else "check"
 
     def _wants_edits(self) -> bool:
@@ -97,13 +117,14 @@ class _Session:
         return not self.options.diff and self.settings.output_format in WITH_EDITS
 
     def _standard_input(self) -> int:
-        from devicefix.engine.run import Job, process_bytes
+        from devicefix.engine.run import Job, check_selectors, process_bytes
 
+        check_selectors(self.settings, self.rules)
         raw = sys.stdin.buffer.read()
         name = self.options.stdin_filename or "<stdin>"
-        job = Job(self.settings, self._mode(), self._wants_edits(), roots=())
+        job = Job(self.settings, self._mode(), self._wants_edits(), self.rules, self.analyse)
         outcome = process_bytes(raw, name, job)
-        if not self.options.write:
+        if not (self.options.write or self.options.add_ignore):
             return self._finish([outcome])
         sys.stdout.buffer.write(raw if outcome.new_raw is None else outcome.new_raw)
         sys.stdout.buffer.flush()

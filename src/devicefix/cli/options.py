@@ -104,7 +104,7 @@ def parse_quickly(arguments: Sequence[str]) -> CheckOptions | None:
                 return None
         else:
             return None
-    if options.diff and options.write:
+    if options.diff + options.write + options.add_ignore > 1:
         return None
     return options
 

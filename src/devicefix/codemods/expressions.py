@@ -105,8 +105,9 @@ def wrap_expression(layout: Layout, change: WrapExpression) -> list[Edit]:
 
 def _put_around(layout: Layout, node: ast.expr, prefix: str, suffix: str, *, atom_needed: bool) -> list[Edit]:
     layout.require_plain(node)
-    if isinstance(node, ast.Starred):
-        raise CannotChange("a starred expression cannot be wrapped")
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    if isinstance(node, ast.Starred) or any(isinstance(part, ast.Slice) for part in parts):
+        raise CannotChange("the code is no expression by itself")
     start, end = layout.outer(node)
     inner = layout.start(node), layout.end(node)
     parenthesised = (start, end) != inner

@@ -7,10 +7,15 @@ import re
 import tokenize
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from devicefix.codemods.errors import CannotChange
 from devicefix.source.lines import LineIndex
 from devicefix.source.text import SourceText
+
+if TYPE_CHECKING:
+    from devicefix.codemods.changes import Change
+    from devicefix.codemods.edits import Edit
 
 _REST_OF_LINE = re.compile(r"[ \t\f]*;?[ \t\f]*(#[^\r\n]*)?")
 _BLANK = " \t\f"
@@ -31,6 +36,7 @@ class Layout:
         self.source = source
         self.text = source.text
         self.lines = source.lines
+        self.remembered: dict[Change, list[Edit]] = {}  #: edits of changes that were realised before
         self._tokens: dict[int, list[Bracket]] = {}
 
     # -- nodes -------------------------------------------------------------------------------------------------------
@@ -108,7 +114,10 @@ class Layout:
         return cached
 
     def _tokenise(self, statement: ast.stmt) -> list[Bracket]:
-        first = self.lines.start(self.lines.line_of(self.start(statement)))
+        # The line's white space is kept, so that an `else` further down lines up with the statement.
+        start = self.start(statement)
+        first = self.lines.start(self.lines.line_of(start))
+        first = start if self.text[first:start].strip(_BLANK) else first
         piece = self.source.python_text[first : self.end(statement)]
         # A lone carriage return ends a line for the parser but not for every version of the tokenizer.
         piece = re.sub(r"\r(?!\n)", "\n", piece)
@@ -138,7 +147,7 @@ class Layout:
     def ends_line(self, statement: ast.stmt) -> bool:
         """Whether only white space, a semicolon and a comment stand after the statement."""
         end = self.end(statement)
-        match = _REST_OF_LINE.match(self.text, end)
+        match = _REST_OF_LINE.match(self.source.python_text, end)
         return match is not None and match.end() == self.lines.end(self.lines.line_of(end))
 
     def owns_line(self, statement: ast.stmt) -> bool:
@@ -165,7 +174,7 @@ class Layout:
         own = self.lines.line_of(self.start(statement))
         indent = self.indentation(statement)
         first = own
-        while first > 1:
+        while first > 1 and not self.source.begins_cell(self.lines.start(first)):
             content = self.lines.content(first - 1)
             stripped = content.lstrip(_BLANK)
             if not stripped.startswith("#") or content[: len(content) - len(stripped)] != indent:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicefix.codemods import changes as c
 from devicefix.codemods import expressions, imports, statements
-from devicefix.codemods.edits import Edit, overlap
+from devicefix.codemods.edits import Edit, Taken
 from devicefix.codemods.errors import CannotChange
 from devicefix.codemods.layout import Layout
 from devicefix.findings import TextEdit
@@ -31,25 +31,37 @@ _HANDLERS: dict[type, Callable[[Layout, Any], list[Edit]]] = {
 }
 
 
-def realise(source: SourceText, changes: Sequence[c.Change]) -> list[TextEdit]:
+def realise(source: SourceText, changes: Sequence[c.Change], layout: Layout | None = None) -> list[TextEdit]:
     """The smallest text edits that make ``changes`` in ``source``, in order and without overlaps.
 
     The nodes must come from ``source.tree()``. Equal changes count once. Raises `CannotChange` when one of them
-    cannot be made, or when two of them want the same text.
+    cannot be made, or when two of them want the same text. A ``layout`` of the same source remembers earlier work.
     """
-    return as_text_edits(realise_ranked(Layout(source), changes))
+    return as_text_edits(realise_ranked(layout or Layout(source), changes))
 
 
 def realise_ranked(layout: Layout, changes: Sequence[c.Change]) -> list[Edit]:
     """Like `realise`, with the order of insertions at one place still open."""
     gone = frozenset(id(change.statement) for change in changes if isinstance(change, c.DeleteStatement))
     edits: list[Edit] = []
+    taken = Taken()
     for change in dict.fromkeys(changes):
-        new = _realise_one(layout, change, gone)
+        new = layout.remembered.get(change)
+        if new is None:
+            try:
+                new = _realise_one(layout, change, gone)
+            except CannotChange:
+                raise
+            except RecursionError:
+                raise CannotChange("the code is nested too deeply") from None
+            except Exception as error:  # a slip of ours costs this fix, not the user's file
+                raise CannotChange(f"internal error ({type(error).__name__}: {error})") from error
+            if not isinstance(change, c.DeleteStatement):  # whether `pass` is needed depends on its companions
+                layout.remembered[change] = new
+        if any(not _nested_insertions(edit, other) for edit in new for other in taken.conflicts(edit)):
+            raise CannotChange("two changes want the same piece of text")
         for edit in new:
-            for other in edits:
-                if overlap(edit, other) and not _nested_insertions(edit, other):
-                    raise CannotChange("two changes want the same piece of text")
+            taken.add(edit)
         edits += new
     return edits
 

@@ -73,8 +73,11 @@ def require_own_line(layout: Layout, statement: ast.stmt) -> None:
     """Raises `CannotChange` when the statement shares a line, or is an ``elif``."""
     if not layout.owns_line(statement):
         raise CannotChange(SHARED_LINE)
-    start = layout.start(statement)
-    if isinstance(statement, ast.If) and layout.text.startswith("elif", start):
+    _refuse_elif(layout, statement)
+
+
+def _refuse_elif(layout: Layout, statement: ast.stmt) -> None:
+    if isinstance(statement, ast.If) and layout.text.startswith("elif", layout.start(statement)):
         raise CannotChange("the statement is an `elif` branch")
 
 
@@ -92,7 +95,8 @@ def insert_statements(layout: Layout, change: InsertStatements) -> list[Edit]:
 
 def _lines_before(layout: Layout, line: int, lines: list[str], change: InsertStatements) -> Edit:
     line_end = layout.line_end(line)
-    above = _blank_lines(layout, line - 1, -1) if line > 1 else change.blank_before
+    at_top = line == 1 or layout.source.begins_cell(layout.lines.start(line))
+    above = change.blank_before if at_top else _blank_lines(layout, line - 1, -1)
     below = 0
     blanks_first = [""] * max(change.blank_before - above, 0)
     blanks_last = [""] * max(change.blank_after - below, 0)
@@ -110,12 +114,16 @@ def _lines_after(layout: Layout, line: int, lines: list[str], change: InsertStat
 
 
 def _has_text_below(layout: Layout, line: int) -> bool:
+    if line <= len(layout.lines) and layout.source.begins_cell(layout.lines.start(line)):
+        return False
     return line < len(layout.lines) or (line == len(layout.lines) and bool(layout.lines.content(line).strip()))
 
 
 def _blank_lines(layout: Layout, line: int, step: int) -> int:
     count = 0
     while 1 <= line <= len(layout.lines) and not layout.lines.content(line).strip(" \t\f"):
+        if layout.source.begins_cell(layout.lines.start(line if step > 0 else line + 1)):
+            break
         if line == len(layout.lines) and not layout.lines.line_end(line):
             break  # what follows the last line end is no line
         count += 1
@@ -130,7 +138,7 @@ def last_line(layout: Layout, statement: ast.stmt) -> int:
     if not hasattr(statement, "body"):
         return line
     look = line + 1
-    while look <= len(layout.lines):
+    while look <= len(layout.lines) and not layout.source.begins_cell(layout.lines.start(look)):
         content = layout.lines.content(look)
         stripped = content.lstrip(" \t\f")
         if stripped.startswith("#") and len(content) - len(stripped) > len(indent):
@@ -145,6 +153,7 @@ def delete_statement(layout: Layout, change: DeleteStatement, gone: frozenset[in
     """The statement's lines; ``pass`` when its block would be empty. ``gone``: ids of all deleted statements."""
     statement = change.statement
     layout.require_plain(statement)
+    _refuse_elif(layout, statement)
     block = block_of(layout, statement)
     if all(id(other) in gone for other in block) and _needs_a_body(layout, statement):
         if statement is block[0]:

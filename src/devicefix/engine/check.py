@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from devicefix.engine import suppress
-from devicefix.engine.results import CheckResult, FileError
+from devicefix.engine.errors import FileError
+from devicefix.engine.results import CheckResult
 from devicefix.engine.selection import adjusted, ignored_for, selected_rules
 from devicefix.settings import Settings
 from devicefix.source.errors import SourceError

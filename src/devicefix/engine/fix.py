@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix.engine.check import Analyse, check_source, withdrawn
-from devicefix.engine.results import CheckResult, FileError, FixResult, Withdrawn
+from devicefix.engine.errors import FileError
+from devicefix.engine.moved import Moved
+from devicefix.engine.results import CheckResult, FixResult, Withdrawn
 from devicefix.findings import Finding
 from devicefix.settings import Settings
 from devicefix.source.text import SourceText
 
 if TYPE_CHECKING:
+    Rewritten = tuple[SourceText, list["TextEdit"]]
+
     from devicefix.analysis.project import Project
     from devicefix.codemods.changes import Change
     from devicefix.engine.plan import Unit
@@ -133,27 +137,30 @@ class _Run:
         for unit, reason in planned.refused:
             self._refuse(unit, reason)
         reasons: dict[int, str] = {}
+        made: dict[int, Rewritten] = {}  # how many units were rewritten together -> the result
 
         def rewrites(chosen: list[Unit]) -> bool:
             try:
-                rewrite(self.current.source, _changes(chosen))
+                made[len(chosen)] = rewrite(self.current.source, _changes(chosen), planned.layout)
             except CheckFailed as failure:
                 reasons[id(chosen[-1])] = str(failure)
                 return False
             return True
 
         good = largest_good(planned.chosen, rewrites)
+        kept = {id(unit) for unit in good}
         for unit in planned.chosen:
-            if unit not in good:
+            if id(unit) not in kept:
                 self._refuse(unit, reasons.get(id(unit), "the rewrite failed its check"))
         if good:
-            self._advance(good)
+            self._advance(good, made[len(good)])
 
-    def _advance(self, units: list[Unit]) -> None:
+    def _advance(self, units: list[Unit], rewritten: Rewritten) -> None:
         """Take the rewritten source if every fixed finding is gone from it; else refuse those that are not."""
         from devicefix.engine.selfcheck import largest_good, rewrite
 
-        new, edits = rewrite(self.current.source, _changes(units))
+        new, edits = rewritten
+        moved = Moved(edits)
         after = self.check(new)
         if len(after.errors) > len(self.result.errors):
             known = len(self.result.errors)
@@ -163,32 +170,30 @@ class _Run:
                 return len(self.check(text).errors) <= known
 
             good = largest_good(units, analysable)
+            kept = {id(unit) for unit in good}
             for unit in units:
-                if unit not in good:
+                if id(unit) not in kept:
                     self._refuse(unit, "the rewritten file could not be checked again")
             if good:
-                self._advance(good)
+                self._advance(good, rewrite(self.current.source, _changes(good)))
             return
-        stubborn = [unit for unit in units if any(self._still_there(f, edits, after) for f in unit.findings)]
+        there = {(f.code, f.message, after.source.offset_at(f.span.start, f.span.cell)) for f in after.findings}
+        stubborn = [unit for unit in units if any(self._still_there(f, moved, there) for f in unit.findings)]
         if stubborn:
             for unit in stubborn:
                 self._refuse(unit, "the rewrite would not repair it")
             return  # the next pass makes the others
         self.refusals = {
-            (code, _moved(edits, start, True), _moved(edits, end, False)): reason
+            (code, moved.behind(start), moved.before(end)): reason
             for (code, start, end), reason in self.refusals.items()
         }
         self.result.applied += [finding for unit in units for finding in unit.findings]
         self.current = after
 
-    def _still_there(self, finding: Finding, edits: Sequence[TextEdit], after: CheckResult) -> bool:
+    def _still_there(self, finding: Finding, moved: Moved, there: set[tuple[str, str, int]]) -> bool:
         code, start, _ = self._key(finding)
-        places = {_moved(edits, start, True), _moved(edits, start, False)}
-        source = after.source
-        return any(
-            f.code == code and source.offset_at(f.span.start, f.span.cell) in places and f.message == finding.message
-            for f in after.findings
-        )
+        places = {moved.behind(start), moved.before(start)}
+        return any((code, finding.message, place) in there for place in places)
 
     def _finish(self) -> None:
         self.result.source = self.current.source
@@ -200,16 +205,3 @@ class _Run:
 
 def _changes(units: Sequence[Unit]) -> list[Change]:
     return list(dict.fromkeys(change for unit in units for change in unit.changes))
-
-
-def _moved(edits: Sequence[TextEdit], offset: int, after_insertions: bool) -> int:
-    """Where an offset of the old text lies in the new one. At an insertion: behind or before what was inserted."""
-    shift = 0
-    for edit in edits:
-        if edit.start > offset or (edit.start == offset and edit.start == edit.end and not after_insertions):
-            break
-        if edit.end <= offset:
-            shift += len(edit.replacement) - (edit.end - edit.start)
-        else:
-            return edit.start + shift
-    return offset + shift

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from devicefix.codemods.changes import Change
-from devicefix.codemods.edits import Edit, overlap
+from devicefix.codemods.edits import Taken
 from devicefix.codemods.errors import CannotChange
 from devicefix.codemods.layout import Layout
 from devicefix.codemods.realise import realise_ranked
@@ -32,6 +32,7 @@ class Plan:
 
     chosen: list[Unit]
     refused: list[tuple[Unit, str]]
+    layout: Layout
 
 
 def units_of(findings: Iterable[Finding], *, unsafe: bool) -> list[Unit]:
@@ -68,7 +69,7 @@ def plan(source: SourceText, units: Sequence[Unit]) -> Plan:
             continue
         realised.append((min(e.start for e in edits), -max(e.end for e in edits), number, unit))
     chosen: list[Unit] = []
-    taken: list[Edit] = []
+    taken = Taken()
     made: set[Change] = set()
     for _, _, _, unit in sorted(realised, key=lambda item: item[:3]):
         own = [change for change in unit.changes if change not in made]
@@ -76,9 +77,10 @@ def plan(source: SourceText, units: Sequence[Unit]) -> Plan:
             edits = realise_ranked(layout, own)
         except CannotChange:
             continue
-        if any(overlap(edit, other) for edit in edits for other in taken):
+        if any(taken.conflicts(edit) for edit in edits):
             continue
         chosen.append(unit)
-        taken += edits
+        for edit in edits:
+            taken.add(edit)
         made.update(own)
-    return Plan(chosen, refused)
+    return Plan(chosen, refused, layout)

@@ -4,31 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from devicefix.codemods.errors import CannotChange
+from devicefix.engine.errors import FileError
 from devicefix.findings import Finding, TextEdit
-from devicefix.source.errors import SourceError
 from devicefix.source.text import SourceText
-
-
-@dataclass(frozen=True, slots=True)
-class FileError:
-    """Why a file (or a part of the work on it) failed. ``line`` and ``column`` from 1, 0 when unknown."""
-
-    path: str
-    message: str
-    line: int = 0
-    column: int = 0
-    cell: int = 0
-
-    @classmethod
-    def of(cls, error: SourceError) -> FileError:
-        """The error of a source as a value."""
-        return cls(error.path, error.message, error.line, error.column, error.cell)
-
-    def __str__(self) -> str:
-        where = f":cell {self.cell}" if self.cell else ""
-        where += f":{self.line}:{self.column}" if self.line else ""
-        return f"{self.path}{where}: {self.message}"
 
 
 @dataclass
@@ -41,6 +19,7 @@ class CheckResult:
 
     def edits_for(self, finding: Finding) -> list[TextEdit]:
         """The smallest edits that make the finding's fix (with its whole group); empty when there is none."""
+        from devicefix.codemods.errors import CannotChange
         from devicefix.codemods.realise import realise
 
         if finding.fix is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from devicefix.engine.results import FileError
+from devicefix.engine.errors import FileError, UnknownRule
 from devicefix.findings import Finding, TextEdit
 from devicefix.settings import Settings
 from devicefix.source.discover import discover
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     from devicefix.rules.base import Rule
     from devicefix.source.text import SourceText
 
-Mode = Literal["check", "diff", "write"]
+_SUPPRESSION = re.compile(rb"devicefix\s*:|DVF\d", re.IGNORECASE)
+
+SettingsOf = Callable[["Path | str"], Settings]
+Mode = Literal["check", "diff", "write", "ignore"]
 
 
 @dataclass
@@ -38,12 +43,13 @@ class Outcome:
     edits: list[list[TextEdit]] | None = None  #: for each finding the edits of its fix, when they were asked for
     notebook: bool = False
     new_raw: bytes | None = None  #: the bytes after the fixes, if they differ
+    ignored: int = 0  #: how many suppressions were written
     more_unsafe: int = 0  #: how many findings only ``--unsafe-fixes`` would repair
 
 
 @dataclass(frozen=True)
 class Job:
-    """How each file is treated."""
+    """How each file is treated. ``settings_of`` may give other settings for some files."""
 
     settings: Settings
     mode: Mode = "check"
@@ -51,6 +57,7 @@ class Job:
     rules: Sequence[Rule] | None = None
     analyse: Analyse | None = None
     roots: tuple[str, ...] = ()
+    settings_of: SettingsOf | None = None
 
 
 def run(
@@ -61,23 +68,52 @@ def run(
     want_edits: bool = False,
     rules: Sequence[Rule] | None = None,
     analyse: Analyse | None = None,
+    settings_of: SettingsOf | None = None,
 ) -> Iterator[Outcome]:
     """The outcome of every file, in the order of discovery. One broken file never stops the rest.
 
+    ``settings_of`` gives the settings for a path where they differ; they must not differ in rules that do not exist.
+
     ``write`` writes each file as soon as its fixes are proven. Raises `UnknownRule` before any file is read.
     """
-    from devicefix.engine.check import known_rules
-    from devicefix.engine.selection import check_selectors
-
-    check_selectors(settings, known_rules(rules))
+    check_selectors(settings, rules)
     paths = list(paths)
-    job = Job(settings, mode, want_edits, rules, analyse, tuple(str(path) for path in paths))
+    job = Job(settings, mode, want_edits, rules, analyse, tuple(str(path) for path in paths), settings_of)
     gc.freeze()  # what was imported stays; the collector need not look at it again
-    found = list(discover(paths, settings))
+    found: list[Path | DiscoveryError] = []
+    for path in paths:
+        own = settings_of(path) if settings_of else settings
+        check_selectors(own, rules)
+        found += discover([path], own)
+    found = _once(found)
     files = [item for item in found if isinstance(item, Path)]
     outcomes = outcomes_of(files, job)
     for item in found:
         yield _failed(item) if isinstance(item, DiscoveryError) else next(outcomes)
+
+
+def check_selectors(settings: Settings, rules: Sequence[Rule] | None) -> None:
+    """Raises `UnknownRule` for the first selector of any setting that fits no rule.
+
+    Without selectors the rules are not even loaded: that takes longer than most runs.
+    """
+    if settings.selectors:
+        from devicefix.engine.check import known_rules
+        from devicefix.engine.selection import expand
+
+        expand(settings.selectors, known_rules(rules))
+
+
+def _once(found: list[Path | DiscoveryError]) -> list[Path | DiscoveryError]:
+    """Files that two of the given paths lead to are treated once."""
+    seen: set[str] = set()
+    kept: list[Path | DiscoveryError] = []
+    for item in found:
+        real = os.path.realpath(item) if isinstance(item, Path) else str(item)
+        if real not in seen:
+            seen.add(real)
+            kept.append(item)
+    return kept
 
 
 def _failed(error: DiscoveryError) -> Outcome:
@@ -92,28 +128,37 @@ def outcomes_of(files: Sequence[Path], job: Job) -> Iterator[Outcome]:
     if jobs > 1:
         yield from parallel(files, job, jobs)
         return
-    project = project_for(job)
+    projects = Projects(job)
     for file in files:
-        yield process(file, job, project)
+        yield process(file, job, projects)
 
 
-def project_for(job: Job) -> Project | None:
-    """The project that resolves imports between the files of one run."""
-    if job.analyse is not None:
-        return None
-    from devicefix.analysis.project import Project
+class Projects:
+    """The project that resolves imports between the files of one run; made when the first file needs it."""
 
-    return Project([Path(root) for root in job.roots], None)
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._project: Project | None = None
+
+    def get(self) -> Project | None:
+        """The project; None when somebody else's analysis is used."""
+        if self._job.analyse is not None:
+            return None
+        if self._project is None:
+            from devicefix.analysis.project import Project
+
+            self._project = Project([Path(root) for root in self._job.roots], None)
+        return self._project
 
 
-def process(path: Path, job: Job, project: Project | None = None) -> Outcome:
+def process(path: Path, job: Job, projects: Projects | None = None) -> Outcome:
     """Read and treat one file."""
     try:
         raw = read_bytes(path)
     except SourceError as error:
         return Outcome(str(path), [], [FileError.of(error)], [])
-    outcome = process_bytes(raw, path, job, project)
-    if job.mode == "write" and outcome.new_raw is not None:
+    outcome = process_bytes(raw, path, job, projects)
+    if job.mode in ("write", "ignore") and outcome.new_raw is not None:
         from devicefix.source.write import write_atomically
 
         try:
@@ -121,11 +166,12 @@ def process(path: Path, job: Job, project: Project | None = None) -> Outcome:
         except SourceError as error:
             outcome.errors.append(FileError.of(error))
             outcome.applied = []
+            outcome.ignored = 0
             outcome.new_raw = None
     return outcome
 
 
-def process_bytes(raw: bytes, path: Path | str, job: Job, project: Project | None = None) -> Outcome:
+def process_bytes(raw: bytes, path: Path | str, job: Job, projects: Projects | None = None) -> Outcome:
     """Treat the bytes of one file, as read from disk or from standard input; nothing is written."""
     if job.analyse is None and not _may_have_findings(raw):
         return Outcome(str(path), [], [], [])
@@ -133,33 +179,40 @@ def process_bytes(raw: bytes, path: Path | str, job: Job, project: Project | Non
         source = load_source(raw, path)
     except SourceError as error:
         return Outcome(str(path), [], [FileError.of(error)], [])
-    return treat(source, job, project)
+    try:
+        return treat(source, job, projects.get() if projects else None)
+    except UnknownRule:
+        raise
+    except Exception as error:  # one broken file never stops the rest
+        message = f"internal error: {type(error).__name__}: {error}".replace("\n", " ")
+        return Outcome(str(path), [], [FileError(str(path), message)], [])
 
 
 def _may_have_findings(raw: bytes) -> bool:
     from devicefix.analysis.prefilter import may_have_findings
 
     # A suppression that hides nothing is a finding as well.
-    return may_have_findings(raw) or b"devicefix" in raw or b"DVF" in raw
+    return may_have_findings(raw) or _SUPPRESSION.search(raw) is not None
 
 
 def treat(source: SourceText, job: Job, project: Project | None = None) -> Outcome:
-    """Check or fix one source; nothing is written."""
+    """Check or fix one source; nothing is written. Raises `UnknownRule` for settings that name no rule."""
     from devicefix.engine.check import check_source
     from devicefix.findings import Applicability
 
-    result = check_source(
-        source, project=project, settings=job.settings, rules=job.rules, analyse=job.analyse
-    )
+    settings = job.settings_of(source.path) if job.settings_of else job.settings
+    result = check_source(source, project=project, settings=settings, rules=job.rules, analyse=job.analyse)
     outcome = Outcome(source.name, result.findings, list(result.errors), [], notebook=source.is_notebook)
     shown = source
-    if job.mode != "check" and any(finding.fix for finding in result.findings):
+    if job.mode == "ignore" and result.findings:
+        _ignore(source, outcome)
+    elif job.mode in ("diff", "write") and any(finding.fix for finding in result.findings):
         from devicefix.engine.fix import fix_source
 
         fixed = fix_source(
             source,
             project=project,
-            settings=job.settings,
+            settings=settings,
             rules=job.rules,
             analyse=job.analyse,
             checked=result,
@@ -174,7 +227,7 @@ def treat(source: SourceText, job: Job, project: Project | None = None) -> Outco
                 outcome.diff = unified_diff(source, fixed.source)
         outcome.findings = fixed.remaining
         shown = fixed.source
-    if not job.settings.unsafe_fixes:
+    if not settings.unsafe_fixes:
         outcome.more_unsafe = sum(f.applicability is Applicability.UNSAFE for f in outcome.findings)
     outcome.lines = {(f.span.cell, f.span.start.line): shown.line_text(f.span) for f in outcome.findings}
     if job.want_edits and outcome.findings:
@@ -185,6 +238,20 @@ def treat(source: SourceText, job: Job, project: Project | None = None) -> Outco
         outcome.text = shown.text
     outcome.findings = [_without_changes(finding) for finding in outcome.findings]
     return outcome
+
+
+def _ignore(source: SourceText, outcome: Outcome) -> None:
+    from devicefix.engine.add_ignore import with_ignores
+
+    try:
+        new, left = with_ignores(source, outcome.findings)
+    except SourceError as error:
+        outcome.errors.append(FileError.of(error))
+        return
+    outcome.ignored = len(outcome.findings) - len(left)
+    outcome.findings = left
+    if new.raw != source.raw:
+        outcome.new_raw = new.raw
 
 
 def _without_changes(finding: Finding) -> Finding:

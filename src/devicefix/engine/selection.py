@@ -7,13 +7,10 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
+from devicefix.engine.errors import UnknownRule
 from devicefix.findings import Applicability, Finding
 from devicefix.rules.base import Rule
 from devicefix.settings import Settings
-
-
-class UnknownRule(ValueError):
-    """A selector that fits no rule. The message names the nearest valid one."""
 
 
 def matches(selector: str, rule: Rule) -> bool:
@@ -71,27 +68,26 @@ def selected_rules(settings: Settings, rules: Sequence[Rule]) -> tuple[Rule, ...
     return tuple(rule for rule in rules if rule.code in codes)
 
 
-def check_selectors(settings: Settings, rules: Sequence[Rule]) -> None:
-    """Raises `UnknownRule` for the first selector of any setting that fits no rule."""
-    for selectors in (
-        settings.select,
-        settings.ignore,
-        settings.extend_select,
-        settings.extend_safe_fixes,
-        settings.extend_unsafe_fixes,
-        settings.unfixable,
-        *(selectors for _, selectors in settings.per_file_ignores),
-    ):
-        expand(selectors, rules)
-
-
 def ignored_for(path: Path, settings: Settings, rules: Sequence[Rule]) -> frozenset[str]:
     """The codes that ``per_file_ignores`` turns off for a file."""
     codes: set[str] = set()
     for pattern, selectors in settings.per_file_ignores:
-        if fnmatch(path.name, pattern) or fnmatch(path.as_posix(), pattern) or path.match(pattern):
+        if _fits(path, pattern, settings.root):
             codes |= expand(selectors, rules)
     return frozenset(codes)
+
+
+def _fits(path: Path, pattern: str, root: str) -> bool:
+    """Whether a pattern means a path: its name, or the path below the folder of the settings file."""
+    if "/" not in pattern and fnmatch(path.name, pattern):
+        return True
+    absolute = path.absolute()
+    try:
+        below = absolute.relative_to(Path(root or Path.cwd())).as_posix()
+    except ValueError:
+        below = path.as_posix()
+    pattern = pattern.removeprefix("./").removeprefix("/")
+    return any(fnmatch(below, candidate) for candidate in (pattern, pattern.removeprefix("**/"), f"{pattern}/*"))
 
 
 def adjusted(finding: Finding, settings: Settings, rules: Sequence[Rule]) -> Finding:

@@ -12,6 +12,7 @@ from typing import TypeVar
 from devicefix.codemods import changes as c
 from devicefix.codemods.errors import CannotChange
 from devicefix.codemods.expected import expected_tree, same_tree
+from devicefix.codemods.layout import Layout
 from devicefix.codemods.realise import realise
 from devicefix.findings import TextEdit
 from devicefix.source.errors import SourceError
@@ -24,14 +25,16 @@ class CheckFailed(Exception):
     """The rewritten text is not what the changes describe. The message is a short reason."""
 
 
-def rewrite(source: SourceText, changes: Sequence[c.Change]) -> tuple[SourceText, list[TextEdit]]:
+def rewrite(
+    source: SourceText, changes: Sequence[c.Change], layout: Layout | None = None
+) -> tuple[SourceText, list[TextEdit]]:
     """The source with the changes made, and the edits that made them.
 
     Raises `CheckFailed` when the new text does not parse, its tree differs from the one that the changes describe, or
     a comment was lost.
     """
     try:
-        edits = realise(source, changes)
+        edits = realise(source, changes, layout)
         new = source.with_edits(edits)
         expected = expected_tree(source, changes)
         tree = new.tree()

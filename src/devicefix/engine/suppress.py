@@ -30,7 +30,7 @@ _MENTIONS = re.compile(r"devicefix\s*:|noqa", re.IGNORECASE)
 UNUSED = Rule(
     code="DVF901",
     name="unused-suppression",
-    summary="A comment turns off a rule that finds nothing there",
+    summary="a comment turns off a rule that finds nothing there",
     explanation=(
         "Reports `# devicefix: ignore[…]` and `# noqa: DVF…` comments (and their next-line, block and file forms) that "
         "hide no finding, and codes in them that no rule has.\n\n"

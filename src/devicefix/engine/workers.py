@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from devicefix.analysis.project import Project
-    from devicefix.engine.run import Job, Outcome
+    from devicefix.engine.run import Job, Outcome, Projects
 
 ENOUGH_BYTES = 1_500_000  #: below this a second interpreter starts up for longer than it helps
 CHUNK = 16  #: files per task
 
-_state: tuple[Job, Project | None] | None = None
+_state: tuple[Job, Projects] | None = None
 
 
 def worth_it(files: Sequence[Path], job: Job) -> int:
     """How many processes to use; 1 means this one."""
     wanted = job.settings.jobs or _processors()
-    if wanted <= 1 or len(files) < 2 * CHUNK or job.rules is not None:
+    if wanted <= 1 or len(files) < 2 * CHUNK or job.analyse is not None:
         return 1
     if job.settings.jobs:
         return min(wanted, len(files))
@@ -68,9 +67,9 @@ def _start(job: Job) -> None:
 
     global _state
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run; a file that is being written is finished
-    from devicefix.engine.run import project_for
+    from devicefix.engine.run import Projects
 
-    _state = (job, project_for(job))
+    _state = (job, Projects(job))
     gc.freeze()
 
 
@@ -78,5 +77,5 @@ def _work(files: Sequence[Path]) -> list[Outcome]:
     from devicefix.engine.run import process
 
     assert _state is not None
-    job, project = _state
-    return [process(file, job, project) for file in files]
+    job, projects = _state
+    return [process(file, job, projects) for file in files]

@@ -7,7 +7,7 @@ from devicefix.rules.base import Rule
 
 def page(rule: Rule) -> str:
     """The page with heading, explanation, examples and the safety of the fix; ends with a line end."""
-    parts = [f"# {rule.code} {rule.name}", f"{rule.summary}."]
+    parts = [f"# {rule.code} {rule.name}", sentence(rule.summary)]
     if rule.explanation.strip():
         parts.append(rule.explanation.strip())
     for number, example in enumerate(rule.examples, 1):
@@ -24,6 +24,11 @@ def page(rule: Rule) -> str:
     if rule.references:
         parts += ["## References", "\n".join(f"- {reference}" for reference in rule.references)]
     return "\n\n".join(parts) + "\n"
+
+
+def sentence(summary: str) -> str:
+    """A summary as a sentence."""
+    return f"{summary[:1].upper()}{summary[1:]}."
 
 
 def _code(program: str) -> str:

@@ -12,7 +12,7 @@ from devicefix.engine.check import known_rules
 from devicefix.engine.run import Outcome
 from devicefix.findings import Applicability, Finding, Span, TextEdit
 from devicefix.report.places import Fingerprints, in_cell, place_of, relative, with_edits
-from devicefix.report.rule_page import page
+from devicefix.report.rule_page import page, sentence
 from devicefix.report.style import Style
 from devicefix.report.words import remedy
 from devicefix.source.lines import LineIndex
@@ -60,8 +60,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.code,
         "name": "".join(part.capitalize() for part in rule.name.split("-")),
-        "shortDescription": {"text": f"{rule.summary}."},
-        "fullDescription": {"text": rule.explanation.strip() or f"{rule.summary}."},
+        "shortDescription": {"text": sentence(rule.summary)},
+        "fullDescription": {"text": rule.explanation.strip() or sentence(rule.summary)},
         "help": {"text": text, "markdown": text},
         "defaultConfiguration": {"enabled": rule.default, "level": "warning"},
         "properties": {"tags": ["pytorch", "device"]},

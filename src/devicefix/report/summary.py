@@ -33,6 +33,9 @@ def summary(outcomes: Sequence[Outcome], options: CheckOptions, settings: Settin
             rows.append(f"{plural(len(applied), 'fix')} in {plural(files, 'file')} not written; --write makes them.")
         if found:
             rows.append(f"{plural(len(found), 'finding')} would remain; run without --diff to see them.")
+    elif options.add_ignore:
+        written = sum(outcome.ignored for outcome in outcomes)
+        rows.append(f"Added {plural(written, 'suppression')}; {len(found)} remaining.")
     elif options.write:
         if applied:
             rows.append(f"Fixed {plural(len(applied), 'finding')} in {plural(files, 'file')}; {len(found)} remaining.")
@@ -58,6 +61,8 @@ def _hints(outcomes: Sequence[Outcome], options: CheckOptions, settings: Setting
     safe = sum(f.applicability is Applicability.SAFE for f in found)
     unsafe = 0 if settings.unsafe_fixes else sum(outcome.more_unsafe for outcome in outcomes)
     rows = []
+    if options.add_ignore:
+        return []
     if safe and not options.write and not options.diff:
         rows.append(f"{plural(safe, 'finding')} can be fixed with --write (--diff shows how).")
     if unsafe:

@@ -38,7 +38,7 @@ def discover(
     """
     settings = settings or Settings()
     seen: set[str] = set()
-    excluded = Patterns(settings.exclude, Path.cwd())
+    excluded = Patterns(settings.exclude, Path(settings.root or Path.cwd()))
     for given in paths:
         path = Path(given)
         try:

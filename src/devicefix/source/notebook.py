@@ -117,6 +117,10 @@ class NotebookSource(SourceText):
         """The number of the cell that holds an offset; 0 in a notebook without code."""
         return self.cells[self._index(offset)].number if self.cells else 0
 
+    def begins_cell(self, offset: int) -> bool:
+        """Whether a cell begins at this offset."""
+        return bool(self.cells) and self._starts[self._index(offset)] == offset
+
     def position(self, offset: int) -> Position:
         """Line and column inside the cell."""
         if not self.cells:

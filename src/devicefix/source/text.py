@@ -166,6 +166,11 @@ class SourceText:
         """The text of a node."""
         return self.text[self.start_of(node) : self.end_of(node)]
 
+    def begins_cell(self, offset: int) -> bool:
+        """Whether a notebook cell begins here; in a plain file nothing does."""
+        del offset
+        return False
+
     def line_text(self, span: Span) -> str:
         """The line on which ``span`` starts."""
         return self.line(span.start.line)

@@ -32,9 +32,9 @@ DTYPES: Final[dict[str, str]] = {
 
 #: Methods that change the shape only: device, dtype and values stay, the result is a view or a copy.
 SHAPE_METHODS: Final = _words("""
-    view reshape flatten unflatten squeeze unsqueeze transpose permute expand expand_as repeat tile t swapaxes swapdims movedim
-    moveaxis contiguous clone detach view_as reshape_as narrow select unfold flip roll rot90 fliplr flipud diagonal chunk split
-    unbind tensor_split broadcast_to ravel repeat_interleave
+    view reshape flatten unflatten squeeze unsqueeze transpose permute expand expand_as repeat tile t swapaxes swapdims
+    movedim moveaxis contiguous clone detach view_as reshape_as narrow select unfold flip roll rot90 fliplr flipud
+    diagonal chunk split unbind tensor_split broadcast_to ravel repeat_interleave
 """)
 
 #: Legacy constructors: a CPU tensor of that dtype, from sizes or from data. ``torch.Tensor`` follows the default dtype.
@@ -60,7 +60,7 @@ LEGACY_CONSTRUCTORS: Final[dict[str, str]] = {
 TENSOR_ONLY_ATTRIBUTES: Final = _words("""
     unsqueeze unsqueeze_ squeeze_ permute contiguous is_contiguous masked_fill masked_fill_ masked_select
     masked_scatter masked_scatter_
-    expand_as view_as reshape_as type_as detach_ grad_fn is_leaf retain_grad is_cuda is_floating_point ndimension
+    expand_as view_as reshape_as type_as detach_ grad_fn is_leaf retain_grad is_cuda ndimension
     nelement
     new_zeros new_ones new_full new_empty new_tensor index_select index_add index_add_ index_copy index_copy_
     index_fill index_fill_
@@ -88,7 +88,7 @@ TENSOR_CALLS: Final[dict[str, str]] = {
 
 #: Attributes that modules have and that tensors and the usual containers have not.
 MODULE_ONLY_ATTRIBUTES: Final = _words("""
-    parameters named_parameters buffers named_buffers children named_children modules named_modules load_state_dict
+    parameters named_parameters buffers named_buffers children named_children modules named_modules
     train eval
     register_buffer register_parameter register_module add_module register_forward_hook register_forward_pre_hook
     register_full_backward_hook register_backward_hook get_submodule set_submodule get_parameter get_buffer extra_repr

@@ -135,6 +135,7 @@ _CLASSES: Final[dict[str, tuple[str, str]]] = {
 _RULES: Final[tuple[tuple[str, tuple[str, ...], str, str], ...]] = (
     ("torch.distributions.", ("",), "distribution", "draws where its parameters are"),
     ("torch.optim.lr_scheduler.", ("",), "scheduler", "holds numbers"),
+    ("torch_geometric.nn.", ("LR",), "scheduler", "holds numbers"),
     ("torch_geometric.nn.", ("",), "module", "an nn.Module"),
     ("torch_geometric.loader.", ("",), "loader", "yields Data or HeteroData on the CPU"),
     ("torch_geometric.datasets.", ("",), "dataset", "graphs on the CPU"),
@@ -146,7 +147,7 @@ _RULES: Final[tuple[tuple[str, tuple[str, ...], str, str], ...]] = (
     ("dgl.data.", ("Dataset",), "dataset", "graphs on the CPU"),
     ("dgllife.model.", ("",), "module", "an nn.Module"),
     ("torchmetrics.", ("",), "metric", "a Metric is an nn.Module with state tensors"),
-    ("torchvision.models.", ("Weights",), "config", "holds no tensors"),
+    ("torchvision.models.", ("Weights", "Config"), "config", "holds no tensors"),
     ("torchvision.models.", ("",), "module", "an nn.Module"),
     ("torchvision.ops.", ("",), "module", "an nn.Module"),
     ("torchvision.datasets.", ("",), "dataset", "samples on the CPU"),
@@ -161,6 +162,9 @@ _RULES: Final[tuple[tuple[str, tuple[str, ...], str, str], ...]] = (
     ("monai.data.", ("Dataset",), "dataset", "samples on the CPU"),
     ("kornia.augmentation.", ("",), "module", "an nn.Module"),
     ("kornia.losses.", ("Loss",), "module", "an nn.Module"),
+    ("kornia.color.", ("",), "module", "an nn.Module"),
+    ("kornia.enhance.", ("",), "module", "an nn.Module"),
+    ("kornia.models.", ("",), "module", "an nn.Module"),
     ("kornia.filters.", ("",), "module", "an nn.Module"),
     ("timm.models.", ("",), "module", "an nn.Module"),
     ("timm.layers.", ("",), "module", "an nn.Module"),
@@ -168,12 +172,16 @@ _RULES: Final[tuple[tuple[str, tuple[str, ...], str, str], ...]] = (
     ("segmentation_models_pytorch.", ("",), "module", "an nn.Module"),
     ("pretrainedmodels.", ("",), "module", "an nn.Module"),
     ("piq.", ("",), "module", "an nn.Module"),
+    ("sentence_transformers.", ("SentenceTransformer", "Encoder"), "self_placed", "goes to the card by itself"),
+    ("sentence_transformers.", ("Loss",), "module", "an nn.Module"),
     ("sentence_transformers.losses.", ("",), "module", "an nn.Module"),
     ("sentence_transformers.models.", ("",), "module", "an nn.Module"),
     ("flair.models.", ("",), "self_placed", "flair models go to flair.device by themselves"),
     ("flair.embeddings.", ("Embeddings",), "self_placed", "flair embeddings go to flair.device by themselves"),
     ("gpytorch.kernels.", ("Kernel",), "module", "an nn.Module"),
     ("gpytorch.likelihoods.", ("Likelihood",), "module", "an nn.Module"),
+    ("gpytorch.mlls.", ("",), "module", "an nn.Module"),
+    ("gpytorch.variational.", ("",), "module", "an nn.Module"),
     ("gpytorch.means.", ("Mean",), "module", "an nn.Module"),
     ("speechbrain.inference.", ("",), "self_placed", "run_opts says where"),
     ("speechbrain.lobes.", ("",), "module", "an nn.Module"),
@@ -183,12 +191,13 @@ _RULES: Final[tuple[tuple[str, tuple[str, ...], str, str], ...]] = (
     ("transformers.", ("TokenizerFast", "Tokenizer", "Processor", "FeatureExtractor", "ImageProcessor",
     "ImageProcessorFast"), "tokenizer",
      "calling it with return_tensors='pt' gives a BatchEncoding or BatchFeature"),
-    ("transformers.", ("Config", "Arguments", "Output"), "config", "holds no tensors of its own"),
+    ("transformers.", ("Config", "Arguments"), "config", "holds no tensors of its own"),
     ("transformers.", ("Dataset", "Collator"), "dataset", "samples on the CPU"),
     ("transformers.", ("Model", "Layer", "Attention", "Embeddings", "Encoder", "Decoder", "Pooler", "MLP"), "module",
     "an nn.Module"),
     ("diffusers.", ("Pipeline",), "in_place_container", "a pipeline's .to moves its modules and returns itself"),
     ("diffusers.", ("Scheduler",), "scheduler", "set_timesteps(device=) decides where its tensors are"),
+    ("diffusers.models.", ("",), "module", "an nn.Module"),
     ("diffusers.", ("Model", "AutoencoderKL", "Autoencoder"), "module", "an nn.Module"),
     ("peft.", ("Config",), "config", "holds no tensors"),
     ("allennlp.modules.", ("",), "module", "an nn.Module"),
@@ -199,6 +208,8 @@ _RULES: Final[tuple[tuple[str, tuple[str, ...], str, str], ...]] = (
 )  # fmt: skip
 #: ``torchvision.models.resnet18(…)``: lower-case names in these packages build modules as well.
 _BUILDERS: Final = ("torchvision.models.", "timm.models.", "torchaudio.models.", "pretrainedmodels.")
+#: Whatever the package, classes called like this are no modules.
+_NEVER: Final = ("Error", "Warning", "Exception", "Enum", "Output", "Mixin")
 _NO_BUILDERS: Final = frozenset(
     ["list_models", "get_model_weights", "get_weight", "register_model", "list_modules", "is_model", "load_checkpoint"]
 )
@@ -232,13 +243,17 @@ def _by_rule(name: str, last: str) -> tuple[str, str] | None:
         if name.startswith(_BUILDERS) and last not in _NO_BUILDERS:
             return "module", "builds an nn.Module"
         return None
+    if last.endswith(_NEVER) or (name.startswith("transformers.") and "Output" in last):
+        return None
     for prefix, suffixes, kind, evidence in _RULES:
         if name.startswith(prefix) and last.endswith(suffixes):
             return kind, evidence
-    if (
-        name.startswith("transformers.")
-        and ("For" in last or last.endswith("Heads"))
-        and not last.startswith(("TF", "Flax"))
-    ):
+    if name.startswith(("transformers.", "peft.")) and _for_a_task(last) and not last.startswith(("TF", "Flax")):
         return "module", "a PreTrainedModel"
     return None
+
+
+def _for_a_task(name: str) -> bool:
+    """``BertForMaskedLM``, ``PeftModelForCausalLM``, ``GPT2DoubleHeads``; not ``AnnotationFormat``."""
+    model, found, task = name.partition("For")
+    return bool(model and found and task[:1].isupper() and not task.startswith("Chat")) or name.endswith("Heads")

@@ -32,6 +32,7 @@ _RENAMED = {
     "torch.amp.grad_scaler.": "torch.amp.",
     "torch.utils.tensorboard.writer.": "torch.utils.tensorboard.",
     "torch.distributed.fsdp.fully_sharded_data_parallel.": "torch.distributed.fsdp.",
+    "torch.signal.windows.windows.": "torch.signal.windows.",
     "functorch.": "torch.func.",
     "pytorch_lightning.": "lightning.pytorch.",
     "lightning_fabric.": "lightning.fabric.",

@@ -273,7 +273,7 @@ class _Session(Generic[C]):
             after = self._execute(f"with all {len(self.changes)} fixes" if len(self.changes) != 1 else "with the fix")
             if self._bears(after):
                 return self._all_kept(after)
-            return self._bisect(journal)
+            return self._bisect(journal, after)
         except ForeignChangeError as error:
             with self.interrupts.held():
                 foreign = journal.restore()
@@ -291,58 +291,72 @@ class _Session(Generic[C]):
             self.changes,
         )
 
-    def _bisect(self, journal: Journal) -> GuardReport[C]:
+    def _bisect(self, journal: Journal, all_applied: CommandRun) -> GuardReport[C]:
         """Find the guilty changes one after the other; everything else stays."""
-        self._apply(journal, {})
-        again = self._execute("without any fix, again")
-        if not self._bears(again):
-            with self.interrupts.held():
-                journal.restore()
-            return self.report(CANNOT_TELL, "the command does not give the same result twice; nothing was written")
-        kept: list[C] = []
-        guilty: list[C] = []
-        remaining = list(self.changes)
-        last = again
-        while remaining:
-            first_bad = self._first_bad(journal, kept, remaining)
-            kept += remaining[:first_bad]
-            guilty.append(remaining[first_bad])
-            remaining = remaining[first_bad + 1 :]
-            last = self._try(journal, kept + remaining, f"without {', '.join(map(_name, guilty))}")
-            if self._bears(last):
-                kept, remaining = kept + remaining, []
-            elif not remaining:  # cannot be: this prefix was borne a moment ago
-                with self.interrupts.held():
-                    journal.restore()
-                return self.report(CANNOT_TELL, "the command does not give the same result twice; nothing was written")
-        noun = "fix breaks" if len(guilty) == 1 else "fixes break"
-        state = "passes" if last.passed else "fails with a device error as before"
-        return self.report(
-            ROLLED_BACK,
-            f"{len(guilty)} {noun} the command and was rolled back; without it the command {state}"
-            if len(guilty) == 1
-            else f"{len(guilty)} {noun} the command and were rolled back; without them the command {state}",
-            kept,
-            guilty,
-        )
+        everything = list(range(len(self.changes)))
+        tried: dict[frozenset[int], CommandRun] = {frozenset(everything): all_applied}
+        if not self._bears(self._try(journal, [], tried, "without any fix, again")):
+            return self._unstable(journal)
+        order = everything
+        guilty: list[int] = []
+        promoted: set[int] = set()
+        while not self._bears(last := self._try(journal, order, tried)):
+            first_bad, before_it = self._first_bad(journal, order, tried)
+            suspect = order[first_bad]
+            order.remove(suspect)
+            if before_it.passed or suspect in promoted:
+                guilty.append(suspect)
+            else:
+                # Up to here the command stops at a device error. This change may only have removed that error, and so
+                # let the command run on into a mistake of an earlier one. Put in front, it hides behind nobody.
+                promoted.add(suspect)
+                order.insert(0, suspect)
+            if not order and not self._bears(tried[frozenset()]):
+                return self._unstable(journal)
+        self._apply(journal, self._rendered(order))
+        return self._some_rolled_back(last, sorted(order), sorted(guilty))
 
-    def _first_bad(self, journal: Journal, kept: list[C], remaining: list[C]) -> int:
-        """The index of the first of ``remaining`` with which the command breaks; known to break with all of them."""
-        borne, broken = 0, len(remaining)
+    def _first_bad(
+        self, journal: Journal, order: list[int], tried: dict[frozenset[int], CommandRun]
+    ) -> tuple[int, CommandRun]:
+        """The position of the first change in ``order`` with which the command breaks, and the run without it.
+
+        It is known to break with all of them and not to break with none.
+        """
+        borne, broken = 0, len(order)
         while broken - borne > 1:
             middle = (borne + broken) // 2
-            run = self._try(
-                journal, kept + remaining[:middle], f"with {len(kept) + middle} of {len(self.changes)} fixes"
-            )
-            if self._bears(run):
+            if self._bears(self._try(journal, order[:middle], tried)):
                 borne = middle
             else:
                 broken = middle
-        return broken - 1
+        return broken - 1, tried[frozenset(order[:borne])]
 
-    def _try(self, journal: Journal, selected: list[C], label: str) -> CommandRun:
-        self._apply(journal, self.render(selected) if selected else {})
-        return self._execute(label)
+    def _try(
+        self, journal: Journal, selected: list[int], tried: dict[frozenset[int], CommandRun], label: str = ""
+    ) -> CommandRun:
+        key = frozenset(selected)
+        if key not in tried:
+            self._apply(journal, self._rendered(selected))
+            tried[key] = self._execute(label or f"with {len(selected)} of {len(self.changes)} fixes")
+        return tried[key]
+
+    def _rendered(self, selected: list[int]) -> Mapping[Path, bytes]:
+        return self.render([self.changes[index] for index in sorted(selected)]) if selected else {}
+
+    def _unstable(self, journal: Journal) -> GuardReport[C]:
+        with self.interrupts.held():
+            journal.restore()
+        return self.report(CANNOT_TELL, "the command does not give the same result twice; nothing was written")
+
+    def _some_rolled_back(self, last: CommandRun, kept: list[int], guilty: list[int]) -> GuardReport[C]:
+        state = "passes" if last.passed else "fails with a device error as before"
+        if len(guilty) == 1:
+            reason = f"1 fix breaks the command and was rolled back; without it the command {state}"
+        else:
+            reason = f"{len(guilty)} fixes break the command and were rolled back; without them the command {state}"
+        changes = self.changes
+        return self.report(ROLLED_BACK, reason, [changes[i] for i in kept], [changes[i] for i in guilty])
 
     def _apply(self, journal: Journal, contents: Mapping[Path, bytes]) -> None:
         with self.interrupts.held():

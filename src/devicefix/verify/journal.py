@@ -73,7 +73,7 @@ class Journal:
         for path in self._original:
             try:
                 self._write(path, self._original[path])
-            except ForeignChangeError:  # noqa: PERF203
+            except ForeignChangeError:
                 foreign.append(path)
         return foreign
 

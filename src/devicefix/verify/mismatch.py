@@ -172,6 +172,7 @@ DEVICE_ERROR_PHRASES: Sequence[str] = (
     "with device type",
     "must be on the same device",
     "no cuda gpus are available",
+    "accelerator device when none",
     "invalid device ordinal",
     "gradient with device type",
     "should have same device type",

@@ -92,7 +92,7 @@ def suggest(message: str, involved: Sequence[Involved], tensors: Sequence[Any], 
         return ["DVF203"]
     if "numpy" in low:
         return ["DVF505"]
-    if "not compiled with cuda" in low or "nvidia driver" in low:
+    if any(phrase in low for phrase in ("not compiled with cuda", "nvidia driver", "accelerator device when none")):
         return ["DVF401"]
     if "deserialize" in low:
         return ["DVF504"]

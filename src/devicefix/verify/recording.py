@@ -24,7 +24,17 @@ from devicefix.verify.simulator.dispatch import plan_for  # noqa: E402
 from devicefix.verify.simulator.patching import Patcher  # noqa: E402
 from devicefix.verify.simulator.storages import load_marking_origin, next_batch_marking_origin  # noqa: E402
 from devicefix.verify.sites import is_user_file, user_site  # noqa: E402
-from devicefix.verify.tags import ATTRIBUTE, Storage, Tag, Tensor, set_if_unset, set_tag, tag_of, tensors_in  # noqa: E402
+from devicefix.verify.tags import (  # noqa: E402
+    ATTRIBUTE,
+    Storage,
+    Tag,
+    Tensor,
+    remember_copy,
+    set_if_unset,
+    set_tag,
+    tag_of,
+    tensors_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,10 +82,7 @@ def _remember_move(source: Any, copy: Any) -> None:
             set_if_unset(copy, old)
         return
     here = user_site()
-    if old is None:
-        old = Tag(None)
-        set_tag(source, old)
-    old.copied = here
+    old = remember_copy(source, here)
     set_tag(copy, Tag(None, old.made, here, old.how))
 
 

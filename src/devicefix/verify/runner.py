@@ -1,7 +1,5 @@
 """Running an unmodified program on an accelerator, real or simulated, and telling what went wrong with devices."""
 
-# ruff: noqa: PTH100, PTH109, PTH112, PTH120, PTH123
-# os.path: the same strings as Python itself uses for a script
 from __future__ import annotations
 
 import contextlib

@@ -5,8 +5,6 @@ A *raw site* is ``(code object, offset of the current instruction)``. Taking one
 table look-up, so that every created or moved tensor can remember one.
 """
 
-# ruff: noqa: PTH100, PTH109, PTH120
-# os.path on strings: this runs for every tensor
 from __future__ import annotations
 
 import ast

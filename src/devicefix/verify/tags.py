@@ -112,6 +112,15 @@ def set_tag(tensor: Any, tag: Tag | None) -> Any:
     return tensor
 
 
+def remember_copy(tensor: Any, site: RawSite | None) -> Tag:
+    """Note on this tensor alone (not on all that share its origin) that it was copied elsewhere; returns its tag."""
+    old = tag_of(tensor) or Tag(CPU if RAW["is_cpu"].__get__(tensor) else None)
+    own = Tag(old.device, old.made, old.moved, old.how)
+    own.copied = site
+    set_tag(tensor, own)
+    return own
+
+
 def set_if_unset(tensor: Any, tag: Tag) -> None:
     """Mark a tensor unless it is marked already."""
     if tag_of(tensor) is None:

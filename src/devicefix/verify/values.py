@@ -102,7 +102,7 @@ def _leaf_difference(one: Leaf, other: Leaf, tolerance: tuple[float, float]) -> 
     if one.dtype != other.dtype:
         return f"dtype {one.dtype} and {other.dtype}"
     if one.kind == "number":
-        return None if _close(float(one.value), float(other.value), tolerance) else f"{one.value} and {other.value}"
+        return None if _close(one.value, other.value, tolerance) else f"{one.value} and {other.value}"
     if one.kind != "tensor":
         return None if one.value == other.value else f"{one.value!r} and {other.value!r}"
     (shape, values), (other_shape, other_values) = one.value, other.value

@@ -4,8 +4,6 @@ Python imports ``sitecustomize`` at start-up. This one waits until torch has bee
 for the rest of the process. It is found through PYTHONPATH and does nothing without DEVICEFIX_SIMULATE.
 """
 
-# ruff: noqa: PTH100, PTH120, PTH123
-# os.path: part of the start of every process
 from __future__ import annotations
 
 import atexit

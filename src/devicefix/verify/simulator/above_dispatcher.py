@@ -10,7 +10,7 @@ import torch
 from devicefix.verify.simulator.failing import fail
 from devicefix.verify.simulator.moves import move
 from devicefix.verify.simulator.state import Simulation, is_simulated
-from devicefix.verify.tags import CPU, RAW, Tag, Tensor, device_of, set_tag, tag_of
+from devicefix.verify.tags import CPU, RAW, Tag, Tensor, device_of, is_undecided, set_tag, tag_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,6 +115,18 @@ def _quantile(original: Callable[..., Any]) -> Callable[..., Any]:
     return quantile
 
 
+def _beside_its_input(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose C++ makes its result from nothing in a special case (here: for empty matrices)."""
+
+    def function(data: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(data, *args, **kwargs)
+        if is_undecided(result):
+            set_tag(result, tag_of(data))
+        return result
+
+    return functools.wraps(original, updated=())(function)
+
+
 def _item(self: Any) -> Any:
     """``.item()`` has no device rule; not dispatching it saves more than half of its time."""
     tag = tag_of(self)
@@ -140,4 +152,5 @@ def install(simulation: Simulation) -> None:
     for name in ("quantile", "nanquantile"):
         patch(torch, name, _quantile(getattr(torch, name)))
         patch(Tensor, name, _quantile(RAW[name]))
+    patch(torch.linalg, "matrix_rank", _beside_its_input(torch.linalg.matrix_rank))
     patch(Tensor, "item", _item)

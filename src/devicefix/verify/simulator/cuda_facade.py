@@ -63,8 +63,11 @@ class SimulatedGenerator(torch._C.Generator):
         claimed = normalise(device)
         generator = super().__new__(cls, CPU)
         generator._claimed = claimed
+        known = required().generators
         if is_simulated(claimed):
-            required().generators.add(generator._cdata)
+            known.add(generator._cdata)
+        else:
+            known.discard(generator._cdata)  # the address of one that is gone may come again
         return generator
 
     @property

@@ -48,6 +48,12 @@ class SimulatorMode(TorchDispatchMode):
                 _tag_views_without_storage(out, args[0])
             return out
 
+        if plan.composite:
+            with self:
+                out = func.decompose(*args, **(kwargs or {}))
+            if out is not NotImplemented:
+                return out
+
         # -- where are the operands?
         tensors = []
         for index in plan.tensors:

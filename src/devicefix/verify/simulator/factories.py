@@ -56,7 +56,7 @@ def from_data(name: str, original: Callable[..., Any], method: bool = False) -> 
             args = args[:1]
         wanted = kwargs.pop("device", None)
         if wanted is None:
-            context = torch.utils._device.CURRENT_DEVICE
+            context = _device_of_context()
             if method:
                 wanted = device_of(me)
             elif context is not None:
@@ -78,6 +78,15 @@ def from_data(name: str, original: Callable[..., Any], method: bool = False) -> 
         return made if device.type == "meta" else set_tag(made, Tag(device, user_site()))
 
     return functools.wraps(original, updated=())(build)
+
+
+def _device_of_context() -> Any:
+    """The device of ``with torch.device(...)`` or ``set_default_device``, else None."""
+    if torch._C._len_torch_function_stack():
+        for mode in reversed(torch.overrides._get_current_function_mode_stack()):
+            if isinstance(mode, torch.utils._device.DeviceContext):
+                return mode.device
+    return torch.utils._device.CURRENT_DEVICE
 
 
 class LegacyType(type):

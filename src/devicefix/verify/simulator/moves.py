@@ -10,7 +10,7 @@ import torch
 from devicefix.verify.simulator.failing import fail
 from devicefix.verify.simulator.state import is_simulated, normalise, required, type_name
 from devicefix.verify.sites import user_site
-from devicefix.verify.tags import CPU, RAW, Tag, Tensor, device_of, set_tag, tag_of
+from devicefix.verify.tags import CPU, RAW, Tag, Tensor, device_of, remember_copy, set_tag, tag_of
 
 DTYPES = {
     "Float": torch.float32,
@@ -46,11 +46,8 @@ def _copy(tensor: Any, device: torch.device) -> Any:
     """A copy tagged with a new device, remembering who moved it and where the original was made."""
     here = user_site()
     old = tag_of(tensor)
-    if old is None:
-        old = Tag(CPU)
-        set_tag(tensor, old)
-    if old.device is CPU:
-        old.copied = here
+    if old is None or old.device is CPU:
+        old = remember_copy(tensor, here)
     return set_tag(tensor.clone(), Tag(device, old.made, here, old.how))
 
 

@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import torch
+
 # operators that may be given tensors of different devices
 NO_CHECK = frozenset(
     [
@@ -124,6 +126,7 @@ class Plan:
         "arguments",
         "base",
         "call",
+        "composite",
         "custom",
         "factory",
         "func",
@@ -158,9 +161,14 @@ class Plan:
         self.kw_tensors = tuple(a.name for a, k in zip(self.arguments, kinds, strict=False) if k and a.kwarg_only)
         returns = schema.returns
         self.scalar_output = not any(_tensor_kind(r) for r in returns)
+        # made of other operators; arrives here undivided only below autograd (inference mode, custom operators)
+        self.composite = in_aten and torch._C._dispatch_has_kernel_for_dispatch_key(
+            func.name(), "CompositeImplicitAutograd"
+        )
         # a pure view of its first argument (t, view, detach, split): shares the storage, hence the tag
         self.alias_only = (
             in_aten
+            and not self.composite
             and not self.factory
             and self.tensors == (0,)
             and not self.lists

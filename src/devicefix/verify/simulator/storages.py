@@ -76,7 +76,7 @@ def next_batch_marking_origin(original: Callable[..., Any], device: torch.device
 
 
 def _mark(value: Any, tag: Tag, depth: int = 4) -> None:
-    """Give the tensors in a nested container an origin, in place of one deeper in the machinery - if they are on the CPU."""
+    """Give tensors on the CPU in a nested container an origin, in place of one deeper in the machinery."""
     if isinstance(value, Tensor):
         try:
             storage: Any = value.untyped_storage()
@@ -84,7 +84,7 @@ def _mark(value: Any, tag: Tag, depth: int = 4) -> None:
             return
         own = getattr(storage, ATTRIBUTE, None)
         if own is None or (own.device is tag.device and not own.how):
-            setattr(storage, ATTRIBUTE, tag)
+            setattr(storage, ATTRIBUTE, Tag(tag.device, tag.made, None, tag.how))  # its own: see `remember_copy`
     elif depth and isinstance(value, dict):
         for item in value.values():
             _mark(item, tag, depth - 1)

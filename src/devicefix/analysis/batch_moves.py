@@ -1,0 +1,351 @@
+"""Moving the parts of a batch: where, in which style, and to which device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
+from devicefix.analysis.module_devices import Named, named_devices
+from devicefix.analysis.values import Kind, Value
+from devicefix.codemods.changes import AppendToExpression, Change, InsertStatements
+
+if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
+    from devicefix.analysis.facts import FileFacts, Move
+
+#: methods after which it does not matter where a tensor was
+ENDS_ON_HOST = frozenset({"numpy", "cpu", "tolist", "item", "shape", "size", "dim", "dtype", "device", "ndim", "to", "cuda"})
+LONGEST_LINE = 100
+
+
+@dataclass(slots=True)
+class Repair:
+    """How a batch gets where it is wanted."""
+
+    title: str = ""
+    changes: list[Change] = field(default_factory=list)
+    note: str = ""  #: why there is no way
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a move is written here: ``.to(device)``, ``.cuda()``, ``.to(self.device, non_blocking=True)`` …"""
+
+    suffix: str
+    one_per_line: bool | None  #: None: nothing in the file says
+
+
+def repair(facts: FileFacts, batch: Batch) -> Repair:
+    """The moves that bring the parts of a batch to the device that they meet."""
+    device = batch.device
+    if device is None:
+        return Repair(note="its parts are wanted on several devices")
+    names = parts(facts, batch)
+    if names is None:
+        return Repair(note="which of the loop's names hold the unmoved tensors is not known")
+    devices = named_devices([(origin.scope, mixes) for origin, mixes in batch.by_scope()])
+    style = neighbouring_style(facts, batch, device, devices)
+    definition: Change | None = None
+    if style is None:
+        if not devices:
+            return Repair(note="no device variable, tensor or module on that device has a name here")
+        text = devices[0].text
+        if devices[0].kind == "module" and isinstance(batch.place, (ast.For, ast.AsyncFor)) and not _taken(facts, batch.place, "device"):
+            definition = InsertStatements(batch.place, (f"device = {text}",))
+            text = "device"
+        style = Style(f".to({text})", None)
+    return _with_moves(facts, batch, names, style, definition)
+
+
+def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style, definition: Change | None) -> Repair:
+    result = Repair(changes=[definition] if definition is not None else [])
+    whole: list[Part] = []
+    inline_names: list[str] = []
+    for part in names:
+        uses = _inline(facts, batch, part)
+        if uses is not None:
+            inline_names.append(part.name)
+            result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
+        elif isinstance(batch.place, ast.comprehension):
+            return Repair(note="inside a comprehension there is no room for a statement")
+        else:
+            whole.append(part)
+    lines: dict[tuple[ast.stmt, str], list[str]] = {}
+    for anchor, where, group in _by_anchor(facts, batch, whole):
+        tensors = [part.name for part in group if part.is_tensor]
+        lines.setdefault((anchor, where), []).extend(_tensor_lines(tensors, style))
+        for part in group:
+            if not part.is_tensor:
+                text = _container_line(facts, batch, part, style.suffix)
+                if text is None:
+                    return Repair(note=f"`{part.name}` is a container whose contents are not known well enough")
+                lines[anchor, where].append(text)
+    for (anchor, where), texts in lines.items():
+        result.changes.append(InsertStatements(anchor, tuple(texts), "before" if where == "before" else "after"))
+    moved = ", ".join(f"`{name}`" for name in dict.fromkeys([*(p.name for p in whole), *inline_names]))
+    result.title = f"move {moved} with `{style.suffix}`"
+    if not result.changes:
+        return Repair(note="no use of the unmoved tensors was found")
+    return result
+
+
+def _taken(facts: FileFacts, place: ast.AST, name: str) -> bool:
+    function = facts.function(place)
+    if function is not None and (name in function.locals or name in function.outer_names):
+        return True
+    return name in facts.module.bindings or any(
+        isinstance(node, ast.Name) and node.id == name for node in ast.walk(function.node if function is not None else facts.tree)
+    )
+
+
+# -- style ---------------------------------------------------------------------------------------------------------------
+
+
+def neighbouring_style(facts: FileFacts, batch: Batch, device: Device, devices: list[Named]) -> Style | None:
+    """The way in which the file moves other tensors to this device, if it can be copied to this place."""
+    best: tuple[int, Style] | None = None
+    texts = {named.text for named in devices}
+    here = facts.function(batch.place)
+    for move, statement in _moves_in_loops(facts):
+        if move.device != device or not isinstance(move.call.func, ast.Attribute):
+            continue
+        suffix = f".{move.call.func.attr}({_arguments(move.call)})"
+        if move.call.func.attr == "to" and not (move.call.args and ast.unparse(move.call.args[0]) in texts):
+            continue
+        if _is_noise(move.call):
+            continue
+        there = facts.function(statement)
+        near = 0 if _inside(facts, statement, batch.place) else 1 if there is here else 2 if there and here and there.cls is here.cls else 3
+        style = Style(suffix, _one_per_line(statement))
+        if best is None or near < best[0]:
+            best = (near, style)
+    return best[1] if best is not None else None
+
+
+def _moves_in_loops(facts: FileFacts) -> Iterator[tuple[Move, ast.stmt]]:
+    """Moves of tensors in the body of a loop, in the order of the text."""
+    seen: set[ast.Call] = set()
+    for move in sorted(facts.records.moves, key=lambda m: (m.call.lineno, m.call.col_offset)):
+        if move.call in seen or not facts.here(move.call) or move.receiver.is_module:
+            continue
+        seen.add(move.call)
+        statement = facts.statement(move.call)
+        parent: ast.AST | None = statement
+        while parent is not None and not isinstance(parent, (ast.For, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef)):
+            parent = facts.parents.get(parent)
+        if statement is not None and isinstance(parent, (ast.For, ast.AsyncFor)):
+            yield move, statement
+
+
+def _arguments(call: ast.Call) -> str:
+    keywords = [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords if k.arg != "dtype"]
+    return ", ".join([*(ast.unparse(a) for a in call.args[:1]), *keywords])
+
+
+def _is_noise(call: ast.Call) -> bool:
+    """Arguments that belong to that one tensor."""
+    return len(call.args) > 1 or any(k.arg not in ("device", "non_blocking", "dtype") for k in call.keywords)
+
+
+def _one_per_line(statement: ast.stmt) -> bool | None:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    return not isinstance(statement.targets[0], (ast.Tuple, ast.List))
+
+
+def _inside(facts: FileFacts, node: ast.AST, place: ast.AST) -> bool:
+    current: ast.AST | None = node
+    while current is not None:
+        if current is place:
+            return True
+        current = facts.parents.get(current)
+    return False
+
+
+# -- moves inside expressions ----------------------------------------------------------------------------------------------
+
+
+def _inline(facts: FileFacts, batch: Batch, part: Part) -> list[ast.expr] | None:
+    """The uses to which a move is appended; ``None`` where a statement at the head of the loop is the better way."""
+    bound = binding(facts, batch.place)
+    if bound is None:
+        return None
+    region: list[ast.AST] = bound[2] if part.anchor is None or part.anchor is facts.statement(batch.place) else [facts.parents[part.anchor]]
+    uses = loads(part.name, region)
+    if isinstance(batch.place, ast.comprehension) and part.is_tensor:
+        return [use for use in uses if not _ends_on_host(facts, use)] or None
+    if part.is_tensor or any(len(rest) != 1 for rest in part.rests):
+        return None
+    items = [item for use in uses if (item := _item(facts, use)) is not None]
+    wanted = [item for item in items if (_key(item),) in part.rests and not _ends_on_host(facts, item)]
+    if {(_key(item),) for item in wanted} != set(part.rests):
+        return None
+    whole = len(items) < len(uses)  # the container itself goes somewhere
+    neighbour = any(_is_moved(facts, item) for item in items)
+    bindings = all(_binds(facts, item) for item in wanted)
+    once = len(wanted) == len(part.rests)
+    unknown = structure(facts, batch.place, part.prefix).kind is Kind.UNKNOWN
+    if isinstance(batch.place, ast.comprehension) or (not whole and (neighbour or bindings)) or (unknown and once):
+        return [*wanted]
+    return None
+
+
+def _item(facts: FileFacts, use: ast.Name) -> ast.Subscript | None:
+    parent = facts.parents.get(use)
+    if isinstance(parent, ast.Subscript) and parent.value is use and isinstance(parent.ctx, ast.Load) and isinstance(parent.slice, ast.Constant):
+        return parent
+    return None
+
+
+def _key(item: ast.Subscript) -> object:
+    return item.slice.value if isinstance(item.slice, ast.Constant) else None
+
+
+def _is_moved(facts: FileFacts, node: ast.expr) -> bool:
+    parent = facts.parents.get(node)
+    return isinstance(parent, ast.Attribute) and parent.attr in ("to", "cuda")
+
+
+def _ends_on_host(facts: FileFacts, node: ast.expr) -> bool:
+    """Whether this use reads the tensor as host data, only its shape, or moves it already."""
+    parent = facts.parents.get(node)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ENDS_ON_HOST
+    return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in ("len", "print", "int", "float")
+
+
+def _binds(facts: FileFacts, item: ast.expr) -> bool:
+    """``x = batch["x"]``, alone or as part of a tuple."""
+    parent = facts.parents.get(item)
+    if isinstance(parent, (ast.Tuple, ast.List)):
+        parent = facts.parents.get(parent)
+    return isinstance(parent, ast.Assign)
+
+
+# -- moves as statements -----------------------------------------------------------------------------------------------------
+
+
+def _by_anchor(facts: FileFacts, batch: Batch, names: list[Part]) -> Iterator[tuple[ast.stmt, str, list[Part]]]:
+    """Where the statements go, and which names each place takes care of."""
+    groups: dict[int, tuple[ast.stmt, str, list[Part]]] = {}
+    for part in names:
+        if part.anchor is not None:
+            anchor, where = part.anchor, "after"
+        else:
+            assert isinstance(batch.place, (ast.For, ast.AsyncFor))
+            anchor, where = _head(batch.place, part.name)
+        groups.setdefault(id(anchor), (anchor, where, []))[2].append(part)
+    yield from groups.values()
+
+
+def _head(loop: ast.For | ast.AsyncFor, name: str) -> tuple[ast.stmt, str]:
+    """The head of a loop body: behind the moves that are there already."""
+    last: ast.stmt | None = None
+    for statement in loop.body:
+        if not _is_move(statement):
+            break
+        last = statement
+    if last is not None and not any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(last)):
+        return last, "after"
+    return loop.body[0], "before"
+
+
+def _is_move(statement: ast.stmt) -> bool:
+    """``x = x.to(…)`` or ``x, y = x.to(…), y.to(…)``."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target, value = statement.targets[0], statement.value
+    pairs = list(zip(target.elts, value.elts)) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
+    return all(
+        isinstance(t, ast.Name) and isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) and v.func.attr in ("to", "cuda")
+        and isinstance(v.func.value, ast.Name) and v.func.value.id == t.id
+        for t, v in pairs
+    )  # fmt: skip
+
+
+def _tensor_lines(names: list[str], style: Style) -> list[str]:
+    separate = [f"{name} = {name}{style.suffix}" for name in names]
+    if len(names) < 2 or style.one_per_line:
+        return separate
+    joined = f"{', '.join(names)} = {', '.join(f'{name}{style.suffix}' for name in names)}"
+    return [joined] if len(joined) <= LONGEST_LINE else separate
+
+
+def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
+    value = structure(facts, batch.place, part.prefix)
+    if _stays_partly(facts, batch, part, value):
+        return None
+    function = facts.function(batch.place)
+    used = {n.id for n in ast.walk(function.node if function is not None else facts.tree) if isinstance(n, ast.Name)}
+    text = _moved(facts, part.name, value, part.rests, suffix, used)
+    return f"{part.name} = {text}" if text is not None else None
+
+
+def _stays_partly(facts: FileFacts, batch: Batch, part: Part, value: Value) -> bool:
+    """Whether some tensor of the container is used on the CPU, and moving everything would take it away from there."""
+    bound = binding(facts, batch.place)
+    if bound is None:
+        return True
+    for use in loads(part.name, [facts.parents[part.anchor]] if part.anchor is not None else bound[2]):
+        item = _item(facts, use)
+        if item is None or any(rest[:1] == (_key(item),) for rest in part.rests):
+            continue
+        member = value.items.get(_key(item)) if isinstance(value.items, dict) else value.element
+        if member is not None and member.is_tensor and not _ends_on_host(facts, item):
+            return True
+    return False
+
+
+def _moved(facts: FileFacts, expression: str, value: Value, rests: list[tuple[object, ...]], suffix: str, used: set[str]) -> str | None:
+    """A new container with its tensors moved."""
+    members = leaves(value)
+    if value.kind not in (Kind.MAPPING, Kind.SEQUENCE) or not members:
+        return None
+    if value.kind is Kind.MAPPING:
+        key, name = ("k", "v") if not {"k", "v"} & _names_in(suffix) else ("key", "value")
+    else:
+        name = _singular(expression, used, suffix)
+    if all(len(rest) == 1 for rest in rests):
+        inner: str | None = f"{name}{suffix}"
+        if not all(v.is_tensor for v in members):
+            torch = _torch_name(facts)
+            inner = f"{name}{suffix} if {torch}.is_tensor({name}) else {name}" if torch else None
+    elif value.kind is Kind.SEQUENCE and value.element is not None and not value.items:
+        inner = _moved(facts, name, value.element, [rest[1:] for rest in rests], suffix, used | {name})
+    else:
+        inner = None
+    if inner is None:
+        return None
+    if value.kind is Kind.MAPPING:
+        return f"{{{key}: {inner} for {key}, {name} in {expression}.items()}}"
+    loop = f"{inner} for {name} in {expression}"
+    return f"tuple({loop})" if value.data == "tuple" and value.items else f"[{loop}]"
+
+
+def _names_in(code: str) -> set[str]:
+    return {n.id for n in ast.walk(ast.parse(f"x{code}")) if isinstance(n, ast.Name)}
+
+
+def _singular(name: str, used: set[str], suffix: str) -> str:
+    taken = used | _names_in(suffix)
+    for candidate in (name[:-1] if name.endswith("s") and len(name) > 2 else "", "t", "tensor", "item"):
+        if candidate.isidentifier() and candidate not in taken:
+            return candidate
+    return "element"
+
+
+def _torch_name(facts: FileFacts) -> str:
+    """What ``torch`` is called in the file; "" if it is not imported as a module."""
+    for statements in facts.module.bindings.values():
+        for statement in statements:
+            if isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    if alias.name == "torch":
+                        return alias.asname or "torch"
+    return ""
+
+
+__all__ = ["Repair", "repair"]

@@ -1,0 +1,213 @@
+"""Modules and parameters in plain lists and dicts: whether ``nn.ModuleList`` and its sisters can take their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devicefix.analysis import attributes
+from devicefix.analysis.container_uses import bad_key, trouble_in_use
+from devicefix.analysis.ownership import holds_saved_state, modules_inside
+from devicefix.analysis.spelling import spelling
+from devicefix.analysis.values import Kind, Obj, Value, elements
+from devicefix.codemods.changes import AddImport, Change, ReplaceExpression, WrapExpression
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts, Mix
+    from devicefix.analysis.model import ClassInfo
+
+Assignment = ast.Assign | ast.AnnAssign
+
+
+@dataclass(slots=True)
+class Container:
+    """An attribute of a module class that keeps modules or parameters in a plain list, tuple or dict."""
+
+    cls: ClassInfo
+    name: str
+    kind: str  #: ``modules`` or ``parameters``
+    mixes: list[Mix] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)  #: what was written to it
+    assignments: list[Assignment] = field(default_factory=list)  #: ``self.name = …``, in the order of the text
+
+    @property
+    def is_mapping(self) -> bool:
+        return any(value.kind is Kind.MAPPING for value in self.values)
+
+    @property
+    def replacement(self) -> str:
+        """The class of ``torch.nn`` that would register the members."""
+        return ("Module" if self.kind == "modules" else "Parameter") + ("Dict" if self.is_mapping else "List")
+
+    def members(self) -> Iterator[Value]:
+        """Everything seen in the container."""
+        for value in self.values:
+            yield from elements(value)
+            if value.element is not None:
+                yield value.element
+
+
+def containers_met(facts: FileFacts, kind: str) -> Iterator[Container]:
+    """Containers whose members meet another device than they are on, in source order."""
+    for met in attributes.attributes_met(facts, kind):
+        if not met.is_module:
+            continue
+        found = Container(met.cls, met.name, kind, met.mixes)
+        found.values = [
+            write.value for write in facts.records.writes
+            if write.name == met.name and write.owner.cls is not None and write.value.kind in (Kind.SEQUENCE, Kind.MAPPING)
+            and any(write.statement is w.statement for w in met.writes)
+        ]  # fmt: skip
+        found.assignments = list(_assignments(met.cls, met.name))
+        yield found
+
+
+def _assignments(cls: ClassInfo, name: str) -> Iterator[Assignment]:
+    for node in ast.walk(cls.node):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        if any(isinstance(t, ast.Attribute) and t.attr == name and _is_self(t.value) for t in targets):
+            assert isinstance(node, (ast.Assign, ast.AnnAssign))
+            yield node
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def registering(facts: FileFacts, container: Container) -> tuple[list[Change], str]:
+    """The changes that register the members, or the reason why a person has to: (changes, note)."""
+    note = _trouble(facts, container)
+    if note:
+        return [], note
+    changes: list[Change] = []
+    for statement in container.assignments:
+        value = statement.value
+        if value is None or (isinstance(value, ast.Constant) and value.value is None):
+            continue
+        full = f"torch.nn.{container.replacement}"
+        spelled = spelling(facts, full, statement)
+        if spelled is None:
+            spelled = container.replacement
+            changes.append(AddImport("torch.nn", spelled))
+        changes.append(ReplaceExpression(value, f"{spelled}()") if _is_empty(value) else WrapExpression(value, f"{spelled}(", ")"))
+        if isinstance(statement, ast.AnnAssign):
+            changes.append(ReplaceExpression(statement.annotation, spelled))
+    return changes, ""
+
+
+def _is_empty(value: ast.expr) -> bool:
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return not value.elts
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    return (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "dict", "tuple")
+        and not value.args and not value.keywords
+    )  # fmt: skip
+
+
+def _trouble(facts: FileFacts, container: Container) -> str:
+    """Why the container cannot simply be replaced."""
+    if not container.assignments or not container.values:
+        return "it is not assigned in this class"
+    if {value.kind for value in container.values} != {container.values[0].kind}:
+        return "it is a list in one place and a dict in another"
+    for member in container.members():
+        if member.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            return f"its members are lists or dicts themselves: each of them has to become an `nn.{container.replacement}`"
+        fits = member.is_module if container.kind == "modules" else member.is_tensor
+        if not fits and member.kind is not Kind.UNKNOWN:
+            return "it does not hold " + container.kind + " only"
+    for statement in container.assignments:
+        note = _trouble_in_assignment(facts, container, statement)
+        if note:
+            return note
+    for use in uses(facts, container):
+        note = trouble_in_use(facts, use, container.replacement)
+        if note:
+            return note
+    return ""
+
+
+def _trouble_in_assignment(facts: FileFacts, container: Container, statement: Assignment) -> str:
+    value = statement.value
+    if value is None or (isinstance(value, ast.Constant) and value.value is None):
+        return ""
+    if isinstance(statement, ast.Assign) and (len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Attribute)):
+        return f"line {statement.lineno} assigns several things at once"
+    if not attributes.after_super_init(facts, statement):
+        return "it is set before `super().__init__()`, when nothing can be registered yet"
+    if not any(w.statement is statement and w.value.kind in (Kind.SEQUENCE, Kind.MAPPING) for w in facts.records.writes):
+        return f"what line {statement.lineno} assigns is not known to be a list or dict"
+    if isinstance(value, ast.Name) and _changed_later(facts, statement, value.id):
+        return f"the list `{value.id}` is changed after it was assigned; a module list would be a copy of it"
+    if container.is_mapping:
+        return _bad_keys(facts, value, container.replacement)
+    return ""
+
+
+def _changed_later(facts: FileFacts, statement: Assignment, name: str) -> bool:
+    function = facts.function(statement)
+    for node in ast.walk(function.node if function is not None else facts.tree):
+        if isinstance(node, ast.Name) and node.id == name and node.lineno > (statement.end_lineno or statement.lineno):
+            parent = facts.parents.get(node)
+            if isinstance(parent, ast.AugAssign) or (isinstance(parent, ast.Attribute) and isinstance(facts.parents.get(parent), ast.Call)):
+                return True
+            if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
+                return True
+    return False
+
+
+def _bad_keys(facts: FileFacts, value: ast.expr, replacement: str) -> str:
+    keys: list[ast.expr | None] = []
+    if isinstance(value, ast.Dict):
+        keys = list(value.keys)
+    elif isinstance(value, ast.DictComp):
+        keys = [value.key]
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict" and not value.args:
+        keys = [ast.Constant(k.arg) for k in value.keywords]
+    elif not _is_empty(value):
+        return "its keys are not known"
+    return next((note for key in keys if (note := bad_key(facts, key, replacement))), "")
+
+
+def uses(facts: FileFacts, container: Container) -> Iterator[ast.Attribute]:
+    """Every ``x.name`` of the file that may mean the container, apart from the plain assignments."""
+    plain = {target for s in container.assignments for target in (s.targets if isinstance(s, ast.Assign) else [s.target])}
+    for node in ast.walk(facts.tree):
+        if isinstance(node, ast.Attribute) and node.attr == container.name and node not in plain:
+            if not _is_self(node.value) or _inside(facts, node, container.cls):
+                yield node
+
+
+def _inside(facts: FileFacts, node: ast.AST, cls: ClassInfo) -> bool:
+    """Whether a node stands in the class or in one that may derive from it."""
+    current: ast.AST | None = node
+    while current is not None:
+        if isinstance(current, ast.ClassDef):
+            return current is cls.node or any(cls.name in ast.unparse(base) for base in current.bases)
+        current = facts.parents.get(current)
+    return True
+
+
+def doubt(container: Container) -> str:
+    """What registering changes besides the device; ``""`` if it is shown to change nothing."""
+    if container.kind == "parameters":
+        return "they join `parameters()` and `state_dict()`: old checkpoints lack these keys, and an optimizer gets more to train"
+    built = [member.data for member in container.members() if member.kind is Kind.OBJECT]
+    if any(member.kind is not Kind.OBJECT for member in container.members()) or not built:
+        return "it is not known what all members hold: they may add parameters and keys of `state_dict()`"
+    if any(holds_saved_state(obj) for obj in built):
+        return "`parameters()` and `state_dict()` grow: old checkpoints lack these keys, and an optimizer gets more to train"
+    if any(_depends_on_mode(inner) for obj in built for inner in modules_inside(obj)):
+        return "the members would follow `.train()` and `.eval()` from then on"
+    return ""
+
+
+def _depends_on_mode(obj: Obj) -> bool:
+    if obj.external:
+        return "Dropout" in obj.external or "Norm" in obj.external or obj.external.endswith("RReLU")
+    assert obj.cls is not None
+    return any(isinstance(n, ast.Attribute) and n.attr == "training" for n in ast.walk(obj.cls.node))

@@ -1,0 +1,47 @@
+"""Deep copies of abstract instances: ``copy.deepcopy(model)`` has its own parameters, where those of the model then were."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from devicefix.analysis.values import Kind, Obj, Origin, Scope, Value
+
+if TYPE_CHECKING:
+    from devicefix.analysis.interpreter import Interpreter
+
+
+def deep_copy(it: Interpreter, value: Value, node: ast.Call, scope: Scope) -> Value:
+    """A copy of an instance and of every instance inside it. Modules that nobody moved are, from now on, the copy's fault."""
+    return _value(it, value, node, scope, {})
+
+
+def _value(it: Interpreter, value: Value, node: ast.Call, scope: Scope, known: dict[int, Obj]) -> Value:
+    if value.kind is Kind.OBJECT:
+        return value.replace(data=_object(it, value.data, node, scope, known))
+    if value.kind in (Kind.SEQUENCE, Kind.MAPPING):
+        items: Any = value.items
+        if isinstance(items, dict):
+            items = {k: _value(it, v, node, scope, known) for k, v in items.items()}
+        elif items is not None:
+            items = tuple(_value(it, v, node, scope, known) for v in items)
+        element = _value(it, value.element, node, scope, known) if value.element is not None else None
+        return value.replace(items=items, element=element)
+    return value
+
+
+def _object(it: Interpreter, source: Obj, node: ast.Call, scope: Scope, known: dict[int, Obj]) -> Obj:
+    if id(source) in known:
+        return known[id(source)]
+    copy = Obj(source.cls, source.external, device=source.device, arguments=source.arguments, is_module=source.is_module,
+               assumed=source.assumed, stateful=source.stateful)  # fmt: skip
+    known[id(source)] = copy
+    if source.is_module and source.origins:
+        name = source.cls.name if source.cls is not None else source.external.rpartition(".")[2]
+        copy.origins = (Origin("module", node, scope, detail=name, owner=copy, under=source.origins),)
+        it.records.built.append(copy.origins[0])
+    else:
+        copy.origins = source.origins
+    copy.attrs = {name: _value(it, value, node, scope, known) for name, value in source.attrs.items()}
+    copy.children = [_value(it, child, node, scope, known) for child in source.children]
+    return copy

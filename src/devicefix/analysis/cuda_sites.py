@@ -1,0 +1,243 @@
+"""Places that name an accelerator outright, and what guards them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis import classes
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.values import Kind
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+    from devicefix.analysis.values import Value
+
+#: words that make a condition one about the accelerator
+GUARD_WORDS = ("cuda", "gpu", "is_available", "accelerator", "device", "mps", "backend")
+#: definitions that override or wrap the move itself
+MOVERS = frozenset({"cuda", "to", "_apply", "cpu", "to_device", "move_to_cuda", "to_cuda", "move_to", "to_gpu"})
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """One expression that puts something on CUDA by name."""
+
+    node: ast.Call
+    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``)
+    text: str  #: ``cuda`` or ``cuda:1``
+    argument: ast.expr | None = None  #: the literal that names the device
+    guard: ast.AST | None = None  #: the ``if`` or conditional expression that protects it
+    flag: str = ""  #: the name that the guard tests, when it tests nothing else
+
+
+def cuda_sites(facts: FileFacts) -> list[Site]:
+    """Every site of a file, in source order."""
+    found = []
+    for node in ast.walk(facts.tree):
+        if isinstance(node, ast.Call):
+            site = _site(facts, node)
+            if site is not None and not _excused(facts, site):
+                site.guard, site.flag = guard_of(facts, node)
+                found.append(site)
+    return sorted(found, key=lambda s: (s.node.lineno, s.node.col_offset))
+
+
+def _site(facts: FileFacts, node: ast.Call) -> Site | None:
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        if function.attr == "cuda" and path_of(function.value) not in ("torch", "th"):
+            index = _cuda_index(node)
+            return None if index is None else Site(node, "cuda", index)
+        if function.attr == "to":
+            values = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "device")]
+            for value in values:
+                text = device_literal(facts, value)
+                if text:
+                    return Site(node, "to", text, value)
+    for keyword in node.keywords:
+        if keyword.arg == "device":
+            text = device_literal(facts, keyword.value)
+            if text and _makes_tensors(facts, node):
+                return Site(node, "keyword", text, keyword.value)
+    return None
+
+
+def _cuda_index(node: ast.Call) -> str | None:
+    """``cuda`` or ``cuda:k`` for ``x.cuda(…)``; ``None`` when the card is computed."""
+    given = [a for a in node.args if not (isinstance(a, ast.Constant) and isinstance(a.value, bool))]
+    given += [k.value for k in node.keywords if k.arg == "device"]
+    if not given:
+        return "cuda"
+    value = given[0]
+    if isinstance(value, ast.Constant):
+        if value.value is None:
+            return "cuda"
+        if isinstance(value.value, int):
+            return f"cuda:{value.value}"
+        if isinstance(value.value, str) and value.value.startswith("cuda"):
+            return value.value
+    return None
+
+
+def device_literal(facts: FileFacts, node: ast.expr) -> str:
+    """``cuda`` or ``cuda:k`` for a literal or a ``torch.device`` of one; "" otherwise."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        name, _, number = node.value.partition(":")
+        return node.value if name == "cuda" and (not number or number.isdigit()) else ""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and path_of(node.func) in ("torch.device", "device", "th.device"):
+        return device_literal(facts, node.args[0])
+    return ""
+
+
+def _makes_tensors(facts: FileFacts, node: ast.Call) -> bool:
+    """Whether the call is one of torch that takes a device."""
+    path = path_of(node.func)
+    if path is None:
+        return False
+    last = path.rpartition(".")[2]
+    if path.startswith("nn.") or ".nn." in path:
+        return torch_api.module_class(f"torch.nn.{last}") is not None
+    fact = torch_api.function(f"torch.{last}")
+    if fact is not None and fact.device:
+        return True
+    return last in ("new_zeros", "new_ones", "new_full", "new_tensor", "zeros_like", "ones_like", "rand_like", "randn_like", "full_like")
+
+
+def _excused(facts: FileFacts, site: Site) -> bool:
+    """Overrides of the move itself, other objects with a method of that name, loaders' workers, ``map_location``."""
+    node = site.node
+    if site.kind == "cuda" and isinstance(node.func, ast.Attribute):
+        receiver = node.func.value
+        if isinstance(receiver, ast.Call) and path_of(receiver.func) == "super":
+            return True
+        moves = [m for m in facts.records.moves if m.call is node]
+        if moves and all(_own_cuda(m.receiver) for m in moves):
+            return True
+    current = facts.parents.get(node)
+    while current is not None:
+        if isinstance(current, ast.Lambda) and any(a.arg in ("storage", "loc", "s") for a in current.args.args):
+            return True
+        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if current.name in MOVERS or "collate" in current.name or current.name in ("__getitem__", "worker_init_fn"):
+                return True
+            if any(_mentions_guard(d) for d in current.decorator_list):
+                return True
+        current = facts.parents.get(current)
+    return False
+
+
+def _own_cuda(value: Value) -> bool:
+    return value.kind in (Kind.NDARRAY, Kind.STRING, Kind.NUMBER) or (
+        value.kind is Kind.OBJECT and not value.data.is_module and value.data.cls is not None
+    )
+
+
+# -- guards ------------------------------------------------------------------------------------------------------------
+
+
+def guard_of(facts: FileFacts, node: ast.AST) -> tuple[ast.AST | None, str]:
+    """The condition on an accelerator that protects a node, and the flag it tests, if it is just that."""
+    child: ast.AST = node
+    current = facts.parents.get(node)
+    while current is not None:
+        if isinstance(current, (ast.If, ast.IfExp, ast.While)) and child is not current.test and _mentions_guard(current.test):
+            positive = child in current.body if isinstance(current.body, list) else child is current.body
+            return current, (path_of(current.test) or "") if positive else ""
+        if isinstance(current, (ast.If, ast.IfExp)) and child is not current.test and _flag_defined_by_guard(facts, current.test):
+            return current, path_of(current.test) or ""
+        if isinstance(current, ast.Try) and child in current.body and current.handlers:
+            return current, ""
+        if isinstance(current, ast.BoolOp) and any(_mentions_guard(v) for v in current.values if v is not child):
+            return current, ""
+        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+            leaver = _early_leave(current.body, child)
+            if leaver is not None:
+                return leaver, ""
+        child, current = current, facts.parents.get(current)
+    return None, ""
+
+
+def _mentions_guard(test: ast.AST) -> bool:
+    for node in ast.walk(test):
+        word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            word = node.value
+        if word and any(w in word.lower() for w in GUARD_WORDS):
+            return True
+    return False
+
+
+def _flag_defined_by_guard(facts: FileFacts, test: ast.expr) -> bool:
+    """``if flag:`` where ``flag = torch.cuda.is_available()``."""
+    if not isinstance(test, ast.Name):
+        return False
+    return any(
+        isinstance(s, ast.Assign) and _mentions_guard(s.value) and "is_available" in ast.unparse(s.value)
+        for s in facts.module.bindings.get(test.id, ())
+    )
+
+
+def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
+    """``if not torch.cuda.is_available(): return`` (or raise, exit, an assertion) above a statement of the same body."""
+    for statement in body:
+        if statement is child:
+            return None
+        if isinstance(statement, ast.Assert) and _mentions_guard(statement.test):
+            return statement
+        if isinstance(statement, ast.If) and _mentions_guard(statement.test) and statement.body:
+            last = statement.body[-1]
+            if isinstance(last, (ast.Return, ast.Raise)):
+                return statement
+            if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and path_of(last.value.func) in ("sys.exit", "exit", "quit", "os._exit", "pytest.skip"):
+                return statement
+    return None
+
+
+def ranks_in_use(facts: FileFacts) -> ast.AST | None:
+    """Code that places each process on a card of its own: ``set_device``, process groups."""
+    for node in ast.walk(facts.tree):
+        if isinstance(node, ast.Call):
+            path = path_of(node.func) or ""
+            last = path.rpartition(".")[2]
+            if last in ("init_process_group", "DistributedDataParallel", "DDP") or path.endswith("cuda.set_device"):
+                return node
+    return None
+
+
+def devices_named(sites: list[Site]) -> set[str]:
+    """The numbered cards that a file names."""
+    return {site.text for site in sites if ":" in site.text}
+
+
+def named_cards(tree: ast.Module) -> set[str]:
+    """Every ``cuda:k`` literal of a file."""
+    return {
+        node.value for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("cuda:") and node.value[5:].isdigit()
+    }  # fmt: skip
+
+
+def in_host_class(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a node stands in a data set, a sampler or another class that works on the CPU."""
+    current = facts.parents.get(node)
+    while current is not None:
+        if isinstance(current, ast.ClassDef):
+            name = current.name
+            return name.endswith(classes.HOST_SUFFIXES) or any(
+                (path_of(b) or "").rpartition(".")[2].endswith(classes.HOST_SUFFIXES) for b in current.bases
+            )
+        current = facts.parents.get(current)
+    return False
+
+
+def enclosing(facts: FileFacts, node: ast.AST) -> Iterator[ast.AST]:
+    """Functions and classes around a node, innermost first."""
+    current = facts.parents.get(node)
+    while current is not None:
+        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield current
+        current = facts.parents.get(current)

@@ -1,0 +1,239 @@
+"""How the scattered accelerator names of a file become one device variable."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devicefix.analysis import classes, cuda_sites
+from devicefix.analysis.cuda_sites import Site
+from devicefix.analysis.device_variables import DeviceVariables
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.references import seen_as_tensor
+from devicefix.codemods.changes import Change, EditCall, InsertStatements, ReplaceExpression, Unwrap, UnwrapIf
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+
+
+@dataclass(slots=True, eq=False)
+class Unification:
+    """One site and what becomes of it."""
+
+    node: ast.AST
+    changes: tuple[Change, ...] = ()
+    title: str = ""
+    existing: str = ""  #: the device variable that is there already
+    flag: str = ""
+    doubt: str = ""
+    note: str = ""
+    group: str = ""
+
+
+def unify(facts: FileFacts) -> Iterator[Unification]:
+    """Every site that names CUDA outright, with its repair."""
+    sites = [s for s in cuda_sites.cuda_sites(facts) if not cuda_sites.in_host_class(facts, s.node)]
+    if not sites:
+        return
+    if len(cuda_sites.named_cards(facts.tree)) > 1:
+        return  # two cards on purpose
+    variables = DeviceVariables(facts)
+    open_sites = [s for s in sites if s.guard is None]
+    rank = cuda_sites.ranks_in_use(facts)
+    if rank is not None:
+        if open_sites:
+            note = "each process owns a card here; `.cuda()` follows `set_device`, and one device for all would pile them onto the first card"
+            yield Unification(open_sites[0].node, note=note)
+        return
+    new = _NewVariable(facts, variables, open_sites)
+    for site in open_sites:
+        yield _repair(facts, variables, site, new)
+    yield from _fold_guards(facts, variables, [s for s in sites if s.guard is not None])
+
+
+class _NewVariable:
+    """The definition that is added when nothing in the file chooses a device."""
+
+    def __init__(self, facts: FileFacts, variables: DeviceVariables, sites: list[Site]) -> None:
+        self.facts = facts
+        self.name = variables.free_name()
+        self.anchor, self.where = variables.anchor()
+        texts = {s.text for s in sites if ":" in s.text}
+        self.card = texts.pop() if len(texts) == 1 else "cuda"
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        if self.anchor is None:
+            return ()
+        line = f"{self.name} = {definition(self.facts, self.card)}"
+        return (InsertStatements(self.anchor, (line,), "after", blank_before=1, blank_after=1),)
+
+
+def definition(facts: FileFacts, card: str, test: str = "") -> str:
+    """``torch.device("cuda" if torch.cuda.is_available() else "cpu")`` in the spelling that the settings ask for."""
+    torch = torch_name(facts)
+    if facts.settings.device_expression == "accelerator" and not test and card == "cuda":
+        return f'{torch}.accelerator.current_accelerator(check_available=True) or {torch}.device("cpu")'
+    return f'{torch}.device("{card}" if {test or f"{torch}.cuda.is_available()"} else "cpu")'
+
+
+def torch_name(facts: FileFacts) -> str:
+    """What the file calls torch; "" if it does not import it under a name."""
+    for statement in facts.tree.body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.name == "torch":
+                    return alias.asname or "torch"
+                if alias.name.startswith("torch.") and not alias.asname:
+                    return "torch"
+    for node in ast.walk(facts.tree):
+        if isinstance(node, ast.Import) and any(a.name == "torch" and not a.asname for a in node.names):
+            return "torch"
+    return ""
+
+
+def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewVariable) -> Unification:
+    existing = variables.at(site.node)
+    if existing is None:
+        own = _in_module(facts, site)
+        if own is not None:
+            device, note = own
+            if not device:
+                return Unification(site.node, note=note)
+            return Unification(site.node, _changes(site, device), f"use `{device}`")
+        if not new.changes or not torch_name(facts):
+            return Unification(site.node, note="the file has no import of torch to put a device variable after")
+        title = f"add `{new.name}` and use it"
+        return Unification(site.node, (*new.changes, *_changes(site, new.name)), title, group="new-device-variable")
+    return Unification(site.node, _changes(site, existing.text), f"use `{existing.text}`", existing=existing.text)
+
+
+def _changes(site: Site, device: str) -> tuple[Change, ...]:
+    if site.kind == "keyword":
+        assert site.argument is not None
+        return (ReplaceExpression(site.argument, device),)
+    if site.kind == "to":
+        assert site.argument is not None
+        return (ReplaceExpression(site.argument, device),)
+    given = [i for i, a in enumerate(site.node.args) if not _is_flag(a)]
+    keep = [a for a in site.node.args if _is_flag(a)]
+    drop = tuple(range(len(site.node.args))) if given or keep else ()
+    keywords = tuple(("non_blocking", ast.unparse(a)) for a in keep[:1])
+    present = tuple(k.arg for k in site.node.keywords if k.arg in ("device", "async"))
+    return (
+        EditCall(
+            site.node, method="to", insert_positional=(device,), remove_positionals=drop, remove_keywords=present,
+            set_keywords=keywords,
+        ),
+    )  # fmt: skip
+
+
+def _is_flag(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
+
+
+def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
+    """Inside a module: the device of an input, or of a LightningModule; (device, note). ``None`` elsewhere."""
+    function = facts.function(site.node)
+    if function is None or function.cls is None:
+        return None
+    objects = facts.records.classes.get(function.cls, [])
+    if _lightning(function.cls):
+        name = function.parameters[0].arg if function.parameters else "self"
+        return f"{name}.device", ""
+    if not any(o.is_module for o in objects):
+        return None
+    if function.name == "__init__":
+        return "", "the module's own `.to(device)` should move it; what is moved in the constructor stays on that card"
+    scopes = [s for m in facts.records.moves if m.call is site.node for s in (m.scope,)]
+    for argument in function.parameters[1:]:
+        values = [seen_as_tensor(function, argument.arg, s.names[argument.arg]) for s in scopes if argument.arg in s.names]
+        rebound = argument.arg in _rebound(function.node, site.node)
+        if values and all(v.is_tensor and not v.has("maybe_none") for v in values) and not rebound:
+            return f"{argument.arg}.device", ""
+        if not values and not rebound and argument.arg in function.evidence.likely_tensors:
+            return f"{argument.arg}.device", ""
+    return "", "no tensor input is at hand to take the device from"
+
+
+def _rebound(function: ast.AST, before: ast.AST) -> set[str]:
+    line = getattr(before, "lineno", 0)
+    return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line}
+
+
+def _lightning(cls: object) -> bool:
+    node = getattr(cls, "node", None)
+    return isinstance(node, ast.ClassDef) and any(
+        (path_of(b) or "").rpartition(".")[2] in classes.OWNED_MODULE_NAMES for b in node.bases
+    )
+
+
+# -- guards that only move ----------------------------------------------------------------------------------------------
+
+
+def _fold_guards(facts: FileFacts, variables: DeviceVariables, sites: list[Site]) -> Iterator[Unification]:
+    """``if use_cuda: x = x.cuda()``, more than once: derive one device from the flag, and always move."""
+    flags = Counter(s.flag for s in sites if s.flag)
+    guards: dict[ast.AST, list[Site]] = {}
+    for site in sites:
+        if site.guard is not None and site.flag:
+            guards.setdefault(site.guard, []).append(site)
+    foldable = {g: members for g, members in guards.items() if _only_moves(g, members)}
+    per_flag = Counter(members[0].flag for members in foldable.values())
+    for guard, members in foldable.items():
+        flag = members[0].flag
+        if flags[flag] < 2 or per_flag[flag] < 2:
+            continue
+        place = _flag_definition(facts, flag)
+        if place is None or not torch_name(facts):
+            continue
+        existing = variables.at(members[0].node)
+        changes: list[Change] = []
+        name = existing.text if existing is not None else variables.free_name()
+        if existing is None:
+            cards = {s.text for s in members if ":" in s.text}
+            card = cards.pop() if len(cards) == 1 else "cuda"
+            changes.append(InsertStatements(place, (f"{name} = {definition(facts, card, flag)}",), "after"))
+        if isinstance(guard, ast.If):
+            changes.append(UnwrapIf(guard))
+        else:
+            assert isinstance(guard, ast.IfExp)
+            changes.append(Unwrap(guard, guard.body))
+        for site in members:
+            changes.extend(_changes(site, name))
+        yield Unification(members[0].node, tuple(changes), f"move to `{name}` in any case", flag=flag, group=f"fold:{flag}")
+
+
+def _only_moves(guard: ast.AST, members: list[Site]) -> bool:
+    """Whether a guard protects nothing but moves, each kept under the name it had."""
+    if isinstance(guard, ast.IfExp):
+        body = guard.body
+        return len(members) == 1 and body is members[0].node and isinstance(body, ast.Call) and isinstance(body.func, ast.Attribute) and (
+            ast.dump(body.func.value) == ast.dump(guard.orelse)
+        )
+    if not isinstance(guard, ast.If) or guard.orelse:
+        return False
+    moves = {id(s.node) for s in members}
+    for statement in guard.body:
+        value = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else None
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        if not all(isinstance(p, ast.Call) and id(p) in moves for p in parts):
+            return False
+    return True
+
+
+def _flag_definition(facts: FileFacts, flag: str) -> ast.stmt | None:
+    """The one module-level statement that sets a flag."""
+    if "." in flag:
+        found = [
+            s for s in facts.tree.body
+            if isinstance(s, ast.Assign) and any(path_of(t) == flag for t in s.targets)
+        ]  # fmt: skip
+    else:
+        found = [s for s in facts.module.bindings.get(flag, ()) if isinstance(s, ast.Assign) and s in facts.tree.body]
+        if len(found) != len(facts.module.bindings.get(flag, ())):
+            return None
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,85 @@
+"""Calls of modules that cannot be looked into: what they are given meets their parameters."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.devices import DEFAULT
+from devicefix.analysis.meeting import Operand, meet
+from devicefix.analysis.values import DType, Kind, Value, elements
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Arguments, Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+#: modules of other libraries that surely have parameters or state, and are on the CPU until somebody moves them
+WEIGHTED = ("torchmetrics.", "torchvision.models.", "transformers.", "timm.", "segmentation_models_pytorch.", "lpips.LPIPS")
+
+#: arguments by which a model of another library chooses its place itself
+PLACING = frozenset({"device_map", "device", "load_in_8bit", "load_in_4bit", "quantization_config", "max_memory"})
+
+
+def meet_inputs(
+    it: Interpreter, frame: Frame, node: ast.Call, module: Value, owner: ast.expr, args: Arguments
+) -> None:
+    """Inputs of a module meet its parameters; only what is surely meant for them counts.
+
+    ``module`` is an instance of a class of another library, or something of which only that it is a module is known;
+    that one counts only where it was moved before our eyes. ``owner`` is the expression that it was reached by.
+    """
+    device = module.data.device if module.kind is Kind.OBJECT else module.device
+    origins = module.data.origins if module.kind is Kind.OBJECT else ()
+    if device is None and origins and module.data.external.startswith(WEIGHTED):
+        device = DEFAULT
+    if device is None or (device.host and not origins) or (module.kind is Kind.MODULE and not module.has("moved")):
+        return
+    operands: list[Operand] = []
+    pairs = [*zip(args.positional, args.nodes), *((v, args.keyword_nodes.get(k)) for k, v in args.keywords.items())]
+    for value, argument in pairs:
+        operands.extend((tensor, argument) for tensor in _tensors(value) if not _is_length(argument))
+    if not operands:
+        return
+    ident = ("module", id(module.data)) if module.kind is Kind.OBJECT else ("module", module.ident)
+    state = Value(
+        Kind.TENSOR, device=device, dtype=DType.UNKNOWN, rank=-1, data=module.data if module.kind is Kind.OBJECT else None,
+        origins=origins, flags=frozenset({"module_state"}), ident=ident,
+    )  # fmt: skip
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else "the model"
+    meet(it, frame, node, name, [(state, owner), *operands], manner="module")
+
+
+def as_tensor(value: Value) -> Value:
+    """An element of a batch of which no more is known, given where only a tensor will do."""
+    return Value(
+        Kind.TENSOR, device=value.device, rank=-1, ident=value.ident, origins=value.origins,
+        flags=(value.flags & {"maybe_none"}) | {"guessed"},
+    )  # fmt: skip
+
+
+def is_batch_element(value: Value) -> bool:
+    """Whether a value of unknown kind came out of a data loader."""
+    return value.kind is Kind.UNKNOWN and any(o.kind == "batch" for o in value.origins)
+
+
+def _tensors(value: Value) -> list[Value]:
+    if value.is_tensor:
+        return [value]
+    if is_batch_element(value):
+        return [as_tensor(value)]
+    if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
+        return [v for v in elements(value.data.attrs["<items>"]) if v.is_tensor]
+    if value.kind is Kind.SEQUENCE and value.data in ("tuple", "list"):
+        return [v for v in (*elements(value), *([value.element] if value.element is not None else [])) if v.is_tensor]
+    return []
+
+
+def _is_length(node: ast.expr | None) -> bool:
+    """Lengths may be wanted on the CPU, for packing."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        name = str(node.slice.value)
+    return "len" in name.lower()
+
+
+__all__ = ["as_tensor", "is_batch_element", "meet_inputs"]

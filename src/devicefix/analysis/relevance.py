@@ -1,0 +1,202 @@
+"""Which functions of a file can lead to a finding, so that the others need not be interpreted.
+
+A function matters when it holds something that a rule may report (a factory call, a move whose result is dropped, a data
+loader …), or when it calls, by name, a function or class that matters. Everything else is passed over; the values it
+returns are then unknown, which never makes a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cache
+
+from devicefix.torch_api import DTYPE_METHODS, LEGACY_CONSTRUCTORS, MOVE_METHODS
+
+#: calls whose arguments end up registered with the module, wherever they were made
+REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_parameter", "UninitializedParameter"})
+
+#: names that make a function interesting wherever they stand in it
+TELLING = frozenset(
+    {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim", "from_pretrained",
+     "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel", "item", "tolist"}
+)  # fmt: skip
+WEAK = frozenset({"item", "tolist", "load", "numpy", "asarray", "deepcopy", "from_pretrained", "optim"})
+
+
+@cache
+def factory_names() -> frozenset[str]:
+    """Last names of every function of torch that makes a tensor without being given one."""
+    from devicefix.torch_api._generated import FUNCTIONS
+
+    made = {name.rpartition(".")[2] for name, row in FUNCTIONS.items() if " creates" in row}
+    return frozenset(made | {name.rpartition(".")[2] for name in LEGACY_CONSTRUCTORS} | {"new"}) - {"Tensor"} | {"Tensor"}
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What one function mentions."""
+
+    node: ast.AST
+    cls: str = ""
+    name: str = ""
+    matters: bool = False
+    names: set[str] = field(default_factory=set)
+    lines: int = 0
+
+
+class Relevance:
+    """The functions of one file that matter."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.aliases = _aliases(tree)
+        self.all: list[_Facts] = []
+        self.module = _Facts(tree, name="<module>")
+        _Reader(self).block(tree.body, self.module, "")
+        self.functions = self._close()
+
+    def __contains__(self, node: ast.AST) -> bool:
+        return node in self.functions
+
+    def _close(self) -> set[ast.AST]:
+        """Functions that matter and those that mention them, in any number of steps."""
+        wanted: set[str] = set()
+        pending = [f for f in (*self.all, self.module) if f.matters]
+        chosen = {f.node for f in pending}
+        constructors = {f.cls: f for f in self.all if f.name == "__init__" and f.cls}
+        by_class: dict[str, list[_Facts]] = {}
+        for f in self.all:
+            by_class.setdefault(f.cls, []).append(f)
+        rest = [f for f in (*self.all, self.module) if not f.matters]
+        while pending:
+            for f in pending:
+                if f.cls:
+                    wanted.add(f.cls)
+                    builder = constructors.get(f.cls)
+                    if builder is not None:
+                        chosen.add(builder.node)
+                if f.name and not f.name.startswith("__") and f.name not in COMMON:
+                    wanted.add(f.name)
+            pending = [f for f in rest if f.node not in chosen and not wanted.isdisjoint(f.names)]
+            chosen.update(f.node for f in pending)
+            rest = [f for f in rest if f.node not in chosen]
+        return chosen
+
+
+#: method names that say nothing about whose method is called
+COMMON = frozenset({"forward", "step", "update", "get", "reset", "run", "main", "build", "train", "eval", "to", "call", "<module>"})
+
+
+def _aliases(tree: ast.Module) -> frozenset[str]:
+    """Other names under which factories are known in this file."""
+    factories = factory_names()
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.asname and alias.name in factories:
+                    found.add(alias.asname)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr in factories:
+            found.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    return frozenset(found)
+
+
+class _Reader:
+    """Walks a file once, noting for each function what it mentions."""
+
+    def __init__(self, owner: Relevance) -> None:
+        self.owner = owner
+        self.factories = factory_names() | owner.aliases
+
+    def block(self, body: list[ast.stmt], facts: _Facts, cls: str) -> None:
+        for statement in body:
+            self.visit(statement, facts, cls)
+
+    def visit(self, node: ast.AST, facts: _Facts, cls: str) -> None:
+        kind = type(node)
+        if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
+            own = _Facts(node, cls, node.name)  # type: ignore[attr-defined]
+            own.lines = (node.end_lineno or 0) - node.lineno  # type: ignore[attr-defined]
+            self.owner.all.append(own)
+            for decorator in node.decorator_list:  # type: ignore[attr-defined]
+                self.visit(decorator, facts, cls)
+            self.visit(node.args, facts, "")  # type: ignore[attr-defined]
+            self.block(node.body, own, "")  # type: ignore[attr-defined]
+            if facts.name != "<module>" or cls == "":
+                # a function inside a function is part of what surrounds it
+                if facts is not self.owner.module:
+                    facts.matters = facts.matters or own.matters
+                    facts.names |= own.names
+            return
+        if kind is ast.ClassDef:
+            self.block(node.body, facts, node.name)  # type: ignore[attr-defined]
+            for base in node.bases:  # type: ignore[attr-defined]
+                self.visit(base, facts, cls)
+            return
+        if kind is ast.Name:
+            name = node.id  # type: ignore[attr-defined]
+            facts.names.add(name)
+            if name in self.factories or name in TELLING:
+                facts.matters = True
+            return
+        if kind is ast.Attribute:
+            name = node.attr  # type: ignore[attr-defined]
+            facts.names.add(name)
+            if name in self.factories or name in TELLING or name == "cuda":
+                facts.matters = True
+            self.visit(node.value, facts, cls)  # type: ignore[attr-defined]
+            return
+        if kind is ast.Constant:
+            value = node.value  # type: ignore[attr-defined]
+            if isinstance(value, str) and value[:4] == "cuda":
+                facts.matters = True
+            return
+        if kind is ast.Call:
+            function = node.func  # type: ignore[attr-defined]
+            name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+            if any(keyword.arg == "return_tensors" for keyword in node.keywords):  # type: ignore[attr-defined]
+                facts.matters = True
+            if name in REGISTERING:
+                inner = _Facts(node)
+                for child in ast.iter_child_nodes(node):
+                    self.visit(child, inner, cls)
+                facts.names |= inner.names
+                return
+        elif kind is ast.For or kind is ast.comprehension or kind is ast.AsyncFor:
+            if _reads_batches(node.iter):  # type: ignore[attr-defined]
+                facts.matters = True
+        elif kind is ast.Expr:
+            if _drops_move(node.value):  # type: ignore[attr-defined]
+                facts.matters = True
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                self.visit(value, facts, cls)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        self.visit(item, facts, cls)
+
+
+def _reads_batches(node: ast.expr) -> bool:
+    """Whether a loop seems to run over a data loader."""
+    for child in ast.walk(node):
+        name = child.id if isinstance(child, ast.Name) else child.attr if isinstance(child, ast.Attribute) else ""
+        for word in name.lower().split("_"):
+            if word.endswith(("loader", "dl", "iter", "bar")) or word.startswith(BATCH_WORDS) or word == "val":
+                return True
+    return False
+
+
+BATCH_WORDS = ("load", "data", "batch", "train", "test", "valid", "tqdm")
+
+
+def _drops_move(node: ast.expr) -> bool:
+    """A statement that calls a move and does nothing with the result."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return any(_drops_move(e) for e in node.elts)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr in MOVE_METHODS or node.func.attr in DTYPE_METHODS or node.func.attr == "type":
+        return True
+    return node.func.attr.endswith("_") and _drops_move(node.func.value)

@@ -1,0 +1,192 @@
+"""Modules that stay where they were built while their inputs are somewhere else, and how they could be moved."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.ownership import Ownership, holds_parameters
+from devicefix.analysis.references import Reference, references
+from devicefix.analysis.values import Kind, Obj, Origin, Scope
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts, Mix
+
+FORWARD = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
+
+
+@dataclass(slots=True)
+class Building:
+    """A call that gives a module which nobody moved, with the scope in which it was evaluated."""
+
+    call: ast.Call
+    scope: Scope
+
+
+@dataclass(slots=True)
+class Unmoved:
+    """The outermost module of those that meet tensors on another device."""
+
+    origin: Origin
+    obj: Obj
+    mixes: list[Mix] = field(default_factory=list)
+    places: list[Building] = field(default_factory=list)  #: where it could be moved, best first
+    made_in_forward: bool = False
+
+    @property
+    def call(self) -> ast.Call:
+        """The call that the finding points to."""
+        return self.places[0].call
+
+
+@dataclass(slots=True)
+class Target:
+    """An expression for the move of a module: ``.to(device)``, ``.cuda()``."""
+
+    call: ast.Call
+    suffix: str
+    doubt: str = ""
+
+
+def unmoved_modules(facts: FileFacts, ownership: Ownership) -> Iterator[Unmoved]:
+    """Modules on the CPU whose inputs are not, each once, in the order of the text."""
+    found: dict[ast.AST, Unmoved] = {}
+    for mix in facts.mixes:
+        for origin in mix.culprit.origins:
+            if origin.kind != "module":
+                continue
+            outermost = ownership.outermost(origin)
+            if outermost is None:
+                continue
+            built, obj = outermost
+            inside = _made_in_forward(built)
+            if mix.assumed and not _made_beside(built, mix, obj, inside):
+                continue
+            places = _places(facts, built, obj)
+            if not places:
+                continue
+            entry = found.setdefault(places[0].call, Unmoved(built, obj, places=places, made_in_forward=inside))
+            entry.mixes.append(mix)
+            if all(place.scope is not known.scope for place in places[:1] for known in entry.places):
+                entry.places.extend(place for place in places if place.call is entry.call)
+    yield from sorted(found.values(), key=lambda unmoved: (unmoved.call.lineno, unmoved.call.col_offset))
+
+
+def _chain(scope: Scope) -> Iterator[Scope]:
+    current: Scope | None = scope
+    while current is not None:
+        yield current
+        current = current.caller
+
+
+def _made_in_forward(origin: Origin) -> bool:
+    """Whether a module is built anew whenever another one is called."""
+    return any(
+        scope.function is not None and scope.function.name in FORWARD and scope.self_object is not None and scope.self_object.is_module
+        for scope in _chain(origin.scope)
+    )  # fmt: skip
+
+
+def _made_beside(origin: Origin, mix: Mix, obj: Obj, in_forward: bool) -> bool:
+    """Whether a module is built in the very call whose inputs are only assumed to be on a device.
+
+    A network that a function builds and feeds may be meant for the CPU together with its inputs. What ``forward`` builds has
+    to follow its inputs, and so has a loss, which holds only what it was given.
+    """
+    if not in_forward and holds_parameters(obj):
+        return False
+    device = mix.partner.device
+    root = device.key[1] if device is not None and isinstance(device.key, tuple) else None
+    for scope in _chain(origin.scope):
+        function = scope.function
+        if function is not None and function.name != "__init__" and (function.node is root or (function.cls is not None and function.cls.node is root)):
+            return True
+    return False
+
+
+def _places(facts: FileFacts, origin: Origin, obj: Obj) -> list[Building]:
+    """Calls of this file whose value is the module, from the one that builds it outwards."""
+    places: list[Building] = []
+    if isinstance(origin.node, ast.Call):
+        places.append(Building(origin.node, origin.scope))
+    for scope in _chain(origin.scope):
+        call = scope.call
+        if not isinstance(call, ast.Call) or scope.caller is None:
+            break
+        if not any(value.kind is Kind.OBJECT and value.data is obj for value in facts.records.values.get(call, ())):
+            break
+        places.append(Building(call, scope.caller))
+    places = [place for place in places if facts.here(place.call)]
+    if len(places) > 1 and _built_for_others(facts, origin, obj):
+        places.reverse()
+    return places
+
+
+def _built_for_others(facts: FileFacts, origin: Origin, obj: Obj) -> bool:
+    """Whether the same line also builds modules for other callers."""
+    calls = [scope.call for scope in _chain(origin.scope)]
+    return any(
+        other.node is origin.node and other.owner is not obj and [s.call for s in _chain(other.scope)] != calls
+        for other in facts.records.built
+    )
+
+
+def move_target(facts: FileFacts, unmoved: Unmoved) -> Target | None:
+    """Where and how to move the module; ``None`` if no device can be named where it is built."""
+    alternatives = [unmoved.places[:1]] if len({place.call for place in unmoved.places}) == 1 else [[p] for p in unmoved.places]
+    if len(alternatives) == 1:
+        alternatives = [unmoved.places]
+    best: Target | None = None
+    for places in alternatives:
+        common = _common(unmoved, places)
+        for reference in common:
+            target = Target(places[0].call, f".to({reference.device})", reference.doubt)
+            if reference.kind == "variable" and not reference.doubt:
+                return target
+            best = best or target
+    return best or _by_name(facts, unmoved)
+
+
+def _common(unmoved: Unmoved, places: list[Building]) -> list[Reference]:
+    """References that hold at all evaluations of a call, device variables first."""
+    mix = unmoved.mixes[0]
+    lists = [references(place.scope, mix.partner.device, partners=[m.partner for m in unmoved.mixes]) for place in places]
+    common = lists[0]
+    for other in lists[1:]:
+        texts = {reference.device for reference in other}
+        common = [reference for reference in common if reference.device in texts]
+    order = {"variable": 0, "tensor": 1, "member": 2, "weight": 3}
+    return sorted(common, key=lambda reference: (order.get(reference.kind, 4), reference.rank))
+
+
+def _by_name(facts: FileFacts, unmoved: Unmoved) -> Target | None:
+    """The inputs went to a device that the source calls by its name."""
+    mix = unmoved.mixes[0]
+    device = mix.partner.device
+    if device is None or device.kind != "cuda":
+        return None
+    name = device.key if isinstance(device.key, str) else "cuda"
+    if device.index is not None:
+        suffix = f'.to("{name}:{device.index}")'
+    else:
+        suffix = ".cuda()" if name == "cuda" else f'.to("{name}")'
+    call = unmoved.places[-1].call
+    doubt = "the inputs may be moved only under a condition" if _under_condition(facts, mix.node, call) else ""
+    return Target(call, suffix, doubt)
+
+
+def _under_condition(facts: FileFacts, node: ast.AST, call: ast.Call) -> bool:
+    """Whether ``node`` stands in an ``if`` that ``call`` is not in."""
+    around: set[ast.AST] = set()
+    current: ast.AST | None = call
+    while current is not None:
+        around.add(current)
+        current = facts.parents.get(current)
+    current = node
+    while current is not None:
+        if isinstance(current, (ast.If, ast.IfExp)) and current not in around:
+            return True
+        current = facts.parents.get(current)
+    return False

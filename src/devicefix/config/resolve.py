@@ -1,0 +1,62 @@
+"""Which settings hold for a file: those of the nearest settings file, with the command line on top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from devicefix.config.errors import ConfigError
+from devicefix.config.load import file_in, load
+from devicefix.settings import Settings
+
+
+@dataclass
+class Configuration:
+    """Answers for any path. ``overrides`` are fields of `Settings`; those in ``added`` are appended to lists.
+
+    With ``file`` that one holds for all paths; with ``isolated`` none is read.
+    """
+
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    added: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    file: Path | None = None
+    isolated: bool = False
+    _by_folder: dict[Path, Settings] = field(default_factory=dict)
+    _by_file: dict[Path | None, Settings] = field(default_factory=dict)
+
+    def for_path(self, path: Path | str) -> Settings:
+        """The settings for a file or folder. Raises `ConfigError`."""
+        if self.isolated:
+            return self._from_file(None)
+        if self.file is not None:
+            return self._from_file(self.file)
+        absolute = Path(path).absolute()
+        return self._for_folder(absolute if absolute.is_dir() else absolute.parent)
+
+    def _for_folder(self, folder: Path) -> Settings:
+        known = self._by_folder.get(folder)
+        if known is not None:
+            return known
+        file = file_in(folder)
+        if file is not None or folder.parent == folder:
+            made = self._from_file(file)
+        else:
+            made = self._for_folder(folder.parent)
+        self._by_folder[folder] = made
+        return made
+
+    def _from_file(self, file: Path | None) -> Settings:
+        if file not in self._by_file:
+            fields: dict[str, Any] = {}
+            if file is not None:
+                if not file.is_file():
+                    raise ConfigError(str(file), "there is no such settings file")
+                fields = load(file)
+                fields["root"] = str(file.absolute().parent)
+            fields.update(self.overrides)
+            for name, values in self.added.items():
+                fields[name] = (*fields.get(name, ()), *values)
+            self._by_file[file] = replace(Settings(), **fields)
+        return self._by_file[file]

@@ -1,0 +1,101 @@
+"""The keys of a settings file: what each may hold, and the field of `Settings` that it fills.
+
+The reference page and the check of a file are both made from this table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from devicefix.settings import OUTPUT_FORMATS
+
+
+class BadValue(ValueError):
+    """The value does not fit; the message says what would."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key: the field, how its value is read, and one line of documentation."""
+
+    name: str
+    field: str
+    read: Callable[[Any], Any]
+    expects: str
+    help: str
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise BadValue("`true` or `false`")
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise BadValue("a list of strings")
+
+
+def _choice(*allowed: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if isinstance(value, str) and value in allowed:
+            return value
+        raise BadValue(" or ".join(f'"{choice}"' for choice in allowed))
+
+    return read
+
+
+def _jobs(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise BadValue("a whole number, 0 or more")
+
+
+def _version(value: Any) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)\.(\d+)(\.\d+)?", value) if isinstance(value, str) else None
+    if match is None:
+        raise BadValue('a version such as "2.4"')
+    return int(match[1]), int(match[2])
+
+
+def _per_file(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise BadValue("a table from patterns to lists of rules")
+    try:
+        return tuple((str(pattern), _names(selectors)) for pattern, selectors in value.items())
+    except BadValue:
+        raise BadValue("a table from patterns to lists of rules") from None
+
+
+_BUFFERS = ("register_buffer", "nn.Buffer")
+_DEVICES = ("cuda", "accelerator")
+
+KEYS: tuple[Key, ...] = (
+    Key("select", "select", _names, "rules", "Only these rules run."),
+    Key("extend-select", "extend_select", _names, "rules", "These rules run as well."),
+    Key("ignore", "ignore", _names, "rules", "These rules do not run."),
+    Key("per-file-ignores", "per_file_ignores", _per_file, "table", "Rules that do not run for some files."),
+    Key("exclude", "exclude", _names, "patterns", "Files and folders to leave out, as in .gitignore."),
+    Key("unsafe-fixes", "unsafe_fixes", _flag, "bool", "Also make fixes that could not be shown to be safe."),
+    Key("extend-safe-fixes", "extend_safe_fixes", _names, "rules", "Rules whose unsafe fixes count as safe."),
+    Key("extend-unsafe-fixes", "extend_unsafe_fixes", _names, "rules", "Rules whose safe fixes count as unsafe."),
+    Key("unfixable", "unfixable", _names, "rules", "Rules that are reported but never fixed."),
+    Key("torch-version", "torch_version", _version, "version", "The oldest torch that the code must run on."),
+    Key("buffer-style", "buffer_style", _choice(*_BUFFERS), "choice", "How a buffer is written."),
+    Key("device-expression", "device_expression", _choice(*_DEVICES), "choice", "How a new device is chosen."),
+    Key("persistent-buffers", "persistent_buffers", _flag, "bool", "Whether new buffers go into checkpoints."),
+    Key("modules", "modules", _names, "classes", "Classes that are modules."),
+    Key("in-place-containers", "in_place_containers", _names, "classes", "Classes whose `to` moves the object."),
+    Key("copying-containers", "copying_containers", _names, "classes", "Classes whose `to` returns a moved copy."),
+    Key("output-format", "output_format", _choice(*OUTPUT_FORMATS), "choice", "How findings are printed."),
+    Key("jobs", "jobs", _jobs, "number", "Processes; 0: as many as pay off."),
+    Key("cache", "cache", _flag, "bool", "Whether results are kept between runs."),
+)
+BY_NAME = {key.name: key for key in KEYS}
+#: Keys that hold selectors of rules.
+OF_RULES = ("select", "extend-select", "ignore", "extend-safe-fixes", "extend-unsafe-fixes", "unfixable")
+EXTEND = "extend"

@@ -1,0 +1,133 @@
+"""DVF402: the device variable knows only CUDA."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devicefix.analysis import cuda_sites
+from devicefix.analysis.device_variables import DeviceVariables
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.one_device import torch_name
+from devicefix.codemods.changes import ReplaceExpression
+from devicefix.findings import Finding
+from devicefix.rules.base import Example, Rule
+from devicefix.rules.findings_for import finding, fix
+from devicefix.rules.wording import short
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+
+CODE, NAME = "DVF402", "device-without-fallback"
+
+
+def check(facts: FileFacts) -> Iterator[Finding]:
+    yield from _contexts_taken_for_devices(facts)
+    if cuda_sites.ranks_in_use(facts) is not None or len(cuda_sites.named_cards(facts.tree)) > 1:
+        return
+    variables = DeviceVariables(facts)
+    for node in ast.walk(facts.tree):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        path = path_of(target)
+        literal = _literal(node.value)
+        if path is None or literal is None or isinstance(facts.parents.get(node), ast.ClassDef):
+            continue
+        card = cuda_sites.device_literal(facts, node.value)
+        if not card or path not in variables.uses or len(variables.definitions.get(path, ())) != 1:
+            continue
+        if cuda_sites.guard_of(facts, node)[0] is not None or cuda_sites.in_host_class(facts, node):
+            continue
+        torch = torch_name(facts)
+        message = f"{short(node.value)} is the only choice for `{path}`: the program stops on a machine without CUDA"
+        if not torch:
+            yield finding(facts, CODE, NAME, node.value, message, note="torch is not imported under a name in this file")
+            continue
+        code = f'"{card}" if {torch}.cuda.is_available() else "cpu"'
+        yield finding(
+            facts, CODE, NAME, node.value, message, fix=fix("fall back to the CPU", ReplaceExpression(literal, code))
+        )
+
+
+def _literal(value: ast.expr) -> ast.Constant | None:
+    """The string in ``"cuda"`` or ``torch.device("cuda")``."""
+    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        value = value.args[0]
+    return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+
+
+def _contexts_taken_for_devices(facts: FileFacts) -> Iterator[Finding]:
+    """``device = torch.cuda.device("cuda:0")`` makes a context manager, which no ``.to()`` accepts."""
+    for node in ast.walk(facts.tree):
+        if not isinstance(node, ast.Call) or path_of(node.func) != f"{torch_name(facts) or 'torch'}.cuda.device":
+            continue
+        current: ast.AST | None = node
+        while isinstance(current, (ast.Call, ast.IfExp)):
+            current = facts.parents.get(current)
+        if isinstance(current, ast.Assign):
+            message = f"{short(node)} is a context manager, no device: `.to()` refuses it"
+            yield finding(facts, CODE, NAME, node, message, note="`torch.device` may be meant")
+            return
+
+
+RULE = Rule(
+    code=CODE,
+    name=NAME,
+    summary="the device variable names CUDA and has no fallback",
+    explanation="""
+`device = torch.device("cuda")` is the one place that decides, as it should be, but it decides without asking: on a machine without CUDA the first
+use stops with "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available".
+
+A choice that is already inside a test for CUDA, that is one of several, or that names one of several cards is left alone.
+""",
+    fix_safety="""
+The fix puts the test for CUDA around the name and keeps its index. It is safe: where CUDA is available the value is the same, and elsewhere the
+program could not run. `torch.cuda.device(…)`, a context manager that is easily taken for a device, is reported without a fix.
+""",
+    check=check,
+    examples=(
+        Example(
+            before='''
+import torch
+from torch import nn
+
+device = torch.device("cuda:0")
+
+
+def run(_):
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2).to(device)
+    return model(torch.ones(4, 3, device=device)).detach()
+''',
+            after='''
+import torch
+from torch import nn
+
+device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+
+
+def run(_):
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2).to(device)
+    return model(torch.ones(4, 3, device=device)).detach()
+''',
+        ),
+    ),
+    silent=(
+        '''
+import torch
+
+if torch.cuda.is_available():
+    device = torch.device("cuda")
+else:
+    device = torch.device("cpu")
+
+
+def run(_):
+    return torch.ones(2, device=device)
+''',
+    ),
+    references=("https://pytorch.org/docs/stable/notes/cuda.html#device-agnostic-code",),
+)
