@@ -1,6 +1,5 @@
 """What proof by running costs: training steps on the plain CPU, simulated, and with recorded origins.
 
-
     python benchmarks/bench_simulator.py [--threads 2] [--check]
 
 The three alternate in one run. Recorded origins are what ``devicefix run --device cuda`` adds to a real card; they are

@@ -4,9 +4,8 @@
     python scripts/generate_torch_api.py --check   # write nothing, exit 1 when the file would change
 
 Signatures and types come from torch's operator schemas (``native_functions.yaml``, shipped in the wheel), from
-``inspect`` and
-from constructing modules; what none of them says is in ``supplement.py`` and ``semantics.py`` in ``devicefix/torch_api``. The notation of a row
-is::
+``inspect`` and from constructing modules; what none of them says is in ``supplement.py`` and ``semantics.py`` beside
+the target. The notation of a row is::
 
     (positional:t, list_of_tensors:t*, *variadic, *, keyword) returns flag key=value …
 """

@@ -68,8 +68,51 @@ RECURRENT = (
     "device",
     "dtype",
 )
-FLOAT_INPUT_FREE = ("Embedding", "EmbeddingBag", "Identity", "Flatten", "Unflatten")
-#: Modules whose forward mixes its input with nothing of their own.
+#: They have state and take integers, or whatever they are given.
+ANY_INPUT = ("Embedding", "EmbeddingBag")
+#: Nothing can be said about their inputs.
+OPAQUE = ("Module", "Container", "Identity", "DataParallel")
+#: Made of pointwise operations, so that 0-dim CPU tensors may join.
+POINTWISE = frozenset(
+    [
+        "MSELoss",
+        "L1Loss",
+        "SmoothL1Loss",
+        "KLDivLoss",
+        "BCEWithLogitsLoss",
+        "PoissonNLLLoss",
+        "SoftMarginLoss",
+        "HingeEmbeddingLoss",
+        "MarginRankingLoss",
+        "GaussianNLLLoss",
+        "TripletMarginLoss",
+        "CosineEmbeddingLoss",
+        "MultiLabelSoftMarginLoss",
+        "TripletMarginWithDistanceLoss",
+        "CosineSimilarity",
+        "PairwiseDistance",
+    ]
+)
+#: Stateless, and floating whatever comes in.
+FLOAT_RESULTS = frozenset(
+    [
+        "Sigmoid",
+        "Tanh",
+        "Softmax",
+        "LogSoftmax",
+        "Softmin",
+        "LogSigmoid",
+        "Softplus",
+        "Softsign",
+        "GELU",
+        "SiLU",
+        "CosineSimilarity",
+        "PairwiseDistance",
+        "Upsample",
+        "UpsamplingBilinear2d",
+    ]
+)
+#: What calling gives, where it is not one tensor.
 OUTPUTS = {
     "LSTM": "rnn",
     "GRU": "rnn",
@@ -138,96 +181,63 @@ def state(module: nn.Module) -> tuple[str, ...]:
 def module_row(cls: type[nn.Module]) -> str:
     """The line of one module class."""
     name, parameters = cls.__name__, constructor(cls)
-    forward = inspect.signature(cls.forward).parameters
-    row = [f"({', '.join(parameters)})", f"forward={'/'.join(n for n in forward if n not in ('self', 'kwargs'))}"]
+    inputs = [p for p in inspect.signature(cls.forward).parameters if p not in ("self", "kwargs")]
     module = build(cls)
-    container = CONTAINERS.get(name, "")
-    if container:
-        row.append(f"container={container}")
     held = state(module) if module is not None else ()
+    loss = name.endswith(("Loss", "Loss2d"))
+    row = [f"({', '.join(parameters)})", f"forward={'/'.join(inputs)}"]
+    if name in CONTAINERS:
+        row.append(f"container={CONTAINERS[name]}")
     if held and cls is not nn.DataParallel:
         row.append("stateful")
     row += [option for option in ("device", "dtype") if option in parameters]
-    switches = [p for p in parameters if p in ("affine", "elementwise_affine", "track_running_stats")]
-    needed = []
-    if module is not None:
-        for switch in switches:
-            default = inspect.signature(cls.__init__).parameters[switch].default
-            other = build(cls, **{switch: not default})
-            if other is not None and bool(state(other)) != bool(held):
-                row.append(f"state={switch}")
-            if other is not None and default and "weight" in held and "weight" not in state(other):
-                needed.append(switch)
-        for argument in ("weight", "pos_weight"):
-            if name.endswith("Loss") and argument in parameters and not held:
-                row.append(f"state={argument}")
-    own = (
-        [n for n in held if "." not in n and n in dict(module.named_parameters(recurse=False))]
-        if module is not None
-        else []
-    )
-    if name == "MultiheadAttention":
-        row.append("weight=out_proj.weight")
-    elif own and not container:
-        row.append(f"weight={'weight' if 'weight' in own else own[0]}")
-    row += [f"weight_needs={switch}" for switch in needed]
+    row += state_switches(cls, held)
+    if loss and not held:
+        row += [f"state={argument}" for argument in ("weight", "pos_weight") if argument in parameters]
+    if module is not None and name not in CONTAINERS:
+        row += weight(module)
     row.append(f"output={OUTPUTS.get(name, 'tensor')}")
-    loss = name.endswith(("Loss", "Loss2d", "LossWithLogits"))
     if loss:
         row.append("loss")
-    inputs = [n for n in forward if n not in ("self", "kwargs")]
-    demanding = bool(held) or name in ("MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d")
-    pointwise = (
-        "MSELoss",
-        "L1Loss",
-        "SmoothL1Loss",
-        "HuberLoss",
-        "KLDivLoss",
-        "BCEWithLogitsLoss",
-        "PoissonNLLLoss",
-        "SoftMarginLoss",
-        "HingeEmbeddingLoss",
-        "MarginRankingLoss",
-        "GaussianNLLLoss",
-        "TripletMarginLoss",
-        "CosineEmbeddingLoss",
-        "MultiLabelSoftMarginLoss",
-        "TripletMarginWithDistanceLoss",
-        "CosineSimilarity",
-        "PairwiseDistance",
-    )
-    if not container and name not in ("Module", "Container", "Identity", "DataParallel"):
-        if name in pointwise:
-            row.append("mix=same")
-        elif name == "CTCLoss":
-            pass
-        elif demanding or loss or len(inputs) > 1:
-            row.append("mix=strict")
-        if held and name not in FLOAT_INPUT_FREE and not loss:
-            row.append("float_input")
-            row += ["one_dtype"] if name != "RMSNorm" else []
+    if name not in CONTAINERS and name not in OPAQUE:
+        row += demands(name, bool(held), loss, len(inputs))
     row.append(f"out={'float' if held or loss or name in FLOAT_RESULTS else 'input'}")
     return " ".join(row)
 
 
-FLOAT_RESULTS = (
-    "Sigmoid",
-    "Tanh",
-    "Softmax",
-    "LogSoftmax",
-    "Softmin",
-    "LogSigmoid",
-    "Softplus",
-    "Softsign",
-    "GELU",
-    "SiLU",
-    "CosineSimilarity",
-    "PairwiseDistance",
-    "Upsample",
-    "UpsamplingBilinear2d",
-    "Embedding",
-    "EmbeddingBag",
-)
+def state_switches(cls: type[nn.Module], held: tuple[str, ...]) -> list[str]:
+    """Boolean constructor arguments that decide about state, and those that decide about ``weight``."""
+    row = []
+    for switch in ("affine", "elementwise_affine", "track_running_stats"):
+        parameter = inspect.signature(cls.__init__).parameters.get(switch)
+        other = build(cls, **{switch: not parameter.default}) if parameter is not None else None
+        if parameter is None or other is None:
+            continue
+        if bool(state(other)) != bool(held):
+            row.append(f"state={switch}")
+        if parameter.default and "weight" in held and "weight" not in state(other):
+            row.append(f"weight_needs={switch}")
+    return row
+
+
+def weight(module: nn.Module) -> list[str]:
+    """The path of a parameter that is always there."""
+    if isinstance(module, nn.MultiheadAttention):
+        return ["weight=out_proj.weight"]  # in_proj_weight is None when kdim or vdim is given
+    own = [name for name, _ in module.named_parameters(recurse=False)]
+    return [f"weight={'weight' if 'weight' in own else own[0]}"] if own else []
+
+
+def demands(name: str, stateful: bool, loss: bool, inputs: int) -> list[str]:
+    """What a module demands of the devices and dtypes of its inputs, and of its state."""
+    row = []
+    if name in POINTWISE:
+        row.append("mix=same")
+    elif (stateful or loss or inputs > 1) and name != "CTCLoss":  # moves lengths and targets itself
+        row.append("mix=strict")
+    if stateful and not loss and name not in ANY_INPUT:
+        row += ["float_input"] if name == "RMSNorm" else ["float_input", "one_dtype"]
+    return row
 
 
 def modules() -> dict[str, str]:
@@ -244,13 +254,13 @@ def optimizers() -> dict[str, str]:
     """Every optimizer of ``torch.optim``; ``eager`` where the constructor makes state tensors."""
     rows = {}
     for name in sorted(dir(torch.optim)):
-        cls: Any = getattr(torch.optim, name)
+        cls = construct = getattr(torch.optim, name)
         if not (inspect.isclass(cls) and issubclass(cls, torch.optim.Optimizer)) or cls is torch.optim.Optimizer:
             continue
         found = [p for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
         flags = []
         try:
-            instance = cls([nn.Parameter(torch.zeros(2, 2))])
+            instance = construct([nn.Parameter(torch.zeros(2, 2))])
         except (TypeError, ValueError):
             instance = None
         if instance is not None and any(

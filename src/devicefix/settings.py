@@ -30,7 +30,6 @@ class Settings:
     copying_containers: tuple[str, ...] = ()  #: classes whose ``to`` returns a moved copy
     output_format: str = "full"
     jobs: int = 0  #: worker processes; 0: as many as pay off
-    cache: bool = True
     root: str = ""  #: folder that patterns are relative to; empty: the current one
 
     @property

@@ -183,6 +183,14 @@ def test_quiet_prints_errors_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert "missing.py" in err
 
 
+def test_verbose_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("devicefix.toml").write_text("jobs = 1\n")
+    run("-v", ".")
+    err = capsys.readouterr().err
+    assert f"settings: {Path('devicefix.toml').absolute()}\n" in err
+    assert "checked 2 files (0 without anything to check) in" in err
+
+
 def stdin(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
 

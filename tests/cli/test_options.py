@@ -27,7 +27,7 @@ COMMON = [
     ["--jobs", "3"],
     ["-j", "0"],
     ["--color", "always"],
-    ["--config", "x.toml", "--isolated", "--no-cache"],
+    ["--config", "x.toml", "--isolated"],
     ["-", "--stdin-filename", "a.py"],
     ["--", "-x.py", "--diff"],
     ["--add-ignore", "src"],

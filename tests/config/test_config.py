@@ -44,7 +44,6 @@ def test_every_key_fills_a_field(folder: Path) -> None:
         "copying-containers": '["a.D"]',
         "output-format": '"concise"',
         "jobs": "3",
-        "cache": "false",
     }
     assert set(values) == {key.name for key in KEYS}
     put("devicefix.toml", "".join(f"{name} = {value}\n" for name, value in values.items()))

@@ -167,6 +167,31 @@ def test_optimizers(name: str) -> None:
     assert made is fact.eager_state
 
 
+FUNCTIONS_OF = {
+    "MSELoss": "mse_loss", "L1Loss": "l1_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss", "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits", "CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss", "KLDivLoss": "kl_div",
+    "CTCLoss": "ctc_loss", "PoissonNLLLoss": "poisson_nll_loss", "GaussianNLLLoss": "gaussian_nll_loss", "SoftMarginLoss": "soft_margin_loss",
+    "MarginRankingLoss": "margin_ranking_loss", "HingeEmbeddingLoss": "hinge_embedding_loss", "MultiMarginLoss": "multi_margin_loss",
+    "CosineEmbeddingLoss": "cosine_embedding_loss", "TripletMarginLoss": "triplet_margin_loss", "MultiLabelMarginLoss": "multilabel_margin_loss",
+    "MultiLabelSoftMarginLoss": "multilabel_soft_margin_loss", "TripletMarginWithDistanceLoss": "triplet_margin_with_distance_loss",
+    "CosineSimilarity": "cosine_similarity", "PairwiseDistance": "pairwise_distance", "Linear": "linear", "Conv2d": "conv2d",
+    "Embedding": "embedding", "LayerNorm": "layer_norm", "BatchNorm2d": "batch_norm", "GroupNorm": "group_norm", "PReLU": "prelu",
+    "Bilinear": "bilinear", "MaxUnpool2d": "max_unpool2d", "ReLU": "relu", "Softmax": "softmax", "Dropout": "dropout",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS_OF))
+def test_modules_agree_with_their_functions(name: str) -> None:
+    module = torch_api.module_class(f"torch.nn.{name}")
+    function = torch_api.function(f"torch.nn.functional.{FUNCTIONS_OF[name]}")
+    assert module is not None
+    assert function is not None
+    assert module.mixing == function.mixing
+    if not module.loss:
+        assert module.dtype_strict == function.dtype_strict
+    assert (module.output_dtype == "float") == (function.output_dtype == "float" or module.stateful or module.loss)
+
+
 @pytest.mark.parametrize("loss", ["MSELoss", "L1Loss", "SmoothL1Loss", "BCEWithLogitsLoss", "KLDivLoss"])
 def test_pointwise_losses_let_numbers_join(loss: str) -> None:
     fact = torch_api.module_class(f"torch.nn.{loss}")

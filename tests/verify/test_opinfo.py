@@ -181,7 +181,15 @@ def test_one_tensor_left_on_the_cpu(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outcome = outcome_with_one_left_behind(OPERATORS[name])
+    known = {*KNOWN["silent"]["legal"], *KNOWN["silent"]["missed"]}
     if outcome in (None, "device error"):
-        assert name not in KNOWN["silent"]["operators"], f"{name} raises now: take it off the list"
+        assert name not in known, f"{name} raises now: take it off the list"
     else:
-        assert name in KNOWN["silent"]["operators"], outcome
+        assert name in known, outcome
+
+
+def test_the_lists_do_not_grow() -> None:
+    """Numbers of the first version; lower them with the lists, never raise them."""
+    assert len(KNOWN["differs"]) <= 2
+    assert len(KNOWN["silent"]["missed"]) <= 6
+    assert set(OPERATORS) >= set(KNOWN["differs"]) or torch.__version__ < "2.13"

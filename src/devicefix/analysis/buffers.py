@@ -10,7 +10,7 @@ from devicefix.analysis import attributes
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.values import Kind
-from devicefix.codemods.changes import Change, ReplaceExpression, RewriteAssignment
+from devicefix.codemods.changes import Change, ReplaceExpression, RewriteAssignment, Unwrap
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import AttributeWrite, FileFacts
@@ -109,8 +109,9 @@ def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[
 
 def _without_move(value: ast.expr | None) -> list[Change]:
     """A move at the end of the value (``torch.zeros(3).cuda()``) has no place in a buffer that follows its module."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "cuda" and not value.args and not value.keywords:
-        return [ReplaceExpression(value, ast.unparse(value.func.value))]
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr == "cuda" or (value.func.attr == "to" and any("cuda" in ast.unparse(a) for a in value.args)):
+            return [Unwrap(value, value.func.value)]
     return []
 
 

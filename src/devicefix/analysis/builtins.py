@@ -21,6 +21,7 @@ from devicefix.analysis.values import (
     elements,
     join,
     join_all,
+    scattered,
 )
 
 if TYPE_CHECKING:
@@ -301,7 +302,9 @@ def _sequence_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Va
 def _grown(frame: Frame, receiver: Value, added: list[Value]) -> Value:
     if isinstance(receiver.items, tuple) and not frame.loops and len(receiver.items) < 32:
         return receiver.replace(items=(*receiver.items, *added))
-    return Value(Kind.SEQUENCE, element=join_all([*_members(receiver), *added]), data=receiver.data, origins=receiver.origins)
+    members = [*_members(receiver), *added]
+    return Value(Kind.SEQUENCE, element=join_all(members), data=receiver.data, origins=receiver.origins,
+                 sources=scattered([*receiver.sources, *members]))
 
 
 def _members(value: Value) -> list[Value]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import classes
+from devicefix.analysis.crossings import scratch_calls
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.values import Kind
 
@@ -37,8 +38,9 @@ class Site:
 def cuda_sites(facts: FileFacts) -> list[Site]:
     """Every site of a file, in source order."""
     found = []
+    scratch = scratch_calls(facts)  # these follow an input, not a device variable
     for node in ast.walk(facts.tree):
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and node not in scratch:
             site = _site(facts, node)
             if site is not None and not _excused(facts, site):
                 site.guard, site.flag = guard_of(facts, node)
@@ -122,12 +124,20 @@ def _excused(facts: FileFacts, site: Site) -> bool:
         if isinstance(current, ast.Lambda) and any(a.arg in ("storage", "loc", "s") for a in current.args.args):
             return True
         if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if current.name in MOVERS or "collate" in current.name or current.name in ("__getitem__", "worker_init_fn"):
+            if current.name in worker_functions(facts) or current.name in MOVERS or "collate" in current.name or current.name in ("__getitem__", "worker_init_fn"):
                 return True
             if any(_mentions_guard(d) for d in current.decorator_list):
                 return True
         current = facts.parents.get(current)
     return False
+
+
+def worker_functions(facts: FileFacts) -> set[str]:
+    """Functions that run in the data loader's workers, or make the batches that it pins."""
+    return {
+        keyword.value.id for node in ast.walk(facts.tree) if isinstance(node, ast.Call) for keyword in node.keywords
+        if keyword.arg in ("collate_fn", "worker_init_fn", "batch_sampler", "sampler") and isinstance(keyword.value, ast.Name)
+    }  # fmt: skip
 
 
 def _own_cuda(value: Value) -> bool:

@@ -134,6 +134,8 @@ def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
             continue
         if obj is None:
             obj = _assumed_instance(it, cls, root if module_class else None)
+            if info.node in it.interpreted and not (module_class and name in STEPS):
+                continue  # the constructor calls it, and nobody else was seen to
         device = None if host or name in HOST_FUNCTIONS else root
         _run_method(it, info, obj, device)
     if obj is None and "__init__" in cls.methods and _unreached(it, cls.methods["__init__"].node):

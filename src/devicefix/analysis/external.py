@@ -106,7 +106,7 @@ def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argu
     dtype = tensors.DTYPE_CLASSES[torch_api.DTYPES[dtype_name]] if dtype_name else DType.FLOAT
     first = args.get(0)
     if first is not None and first.is_tensor:
-        return first.replace(ident=None, dtype=dtype)
+        return first.replace(ident=None, dtype=dtype, flags=frozenset({"leaf"}))
     rank: int | None
     if first is None:
         rank = 1
@@ -145,6 +145,8 @@ def _as_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -
     if given is not None and given.is_tensor and "device" not in args.keywords:
         return given.replace(ident=None, flags=given.flags & {"explicit_dtype"})
     result = tensors.create(it, frame, node, fact, args)
+    if given is not None and given.kind is Kind.UNKNOWN and "device" not in args.keywords:
+        return result.replace(device=None, origins=())  # a tensor that it is given keeps its device
     if given is not None and given.kind is Kind.NDARRAY:
         result = result.replace(rank=-1 if result.rank is None else result.rank, flags=result.flags | {"explicit_dtype"}, dtype=given.dtype if "dtype" not in args.keywords else result.dtype)
     if given is not None and given.kind is Kind.UNKNOWN and given.ident is not None:
@@ -158,14 +160,17 @@ def _tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
     given = args.get(0, "data")
     if given is not None and given.is_tensor and "device" not in args.keywords:
         return given.replace(ident=None, flags=frozenset({"leaf"}))
-    return tensors.create(it, frame, node, fact, args)
+    result = tensors.create(it, frame, node, fact, args)
+    if given is not None and given.kind is Kind.UNKNOWN and given.device is not None and "device" not in args.keywords:
+        return result.replace(device=None, origins=())  # it may be a tensor already, which keeps its device
+    return result
 
 
 def _parameter(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     value = args.get(0, "data")
     requires = args.keywords.get("requires_grad") or args.get(1)
     flags = {"parameter", "leaf"}
-    if requires is None or requires.data is not False:
+    if requires is None or requires.data is True:
         flags.add("requires_grad")
     if value is None or not value.is_tensor:
         return Value(Kind.TENSOR, device=value.device if value is not None else DEFAULT, flags=frozenset(flags), ident=("new", node))
@@ -200,10 +205,23 @@ def _pad_packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) 
 
 
 def _load(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    it.records.steps.append(Step("load", node, UNKNOWN, frame.scope(), args.get(1, "map_location")))
-    given = args.get(1, "map_location")
+    return _loaded(it, frame, node, "torch.load", args.get(1, "map_location"), args)
+
+
+def _load_url(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    return _loaded(it, frame, node, "torch.hub.load_state_dict_from_url", args.get(2, "map_location"), args)
+
+
+def _loaded(it: Interpreter, frame: Frame, node: ast.Call, name: str, given: Value | None, args: Arguments) -> Value:
+    """What a file holds: unknown, and without ``map_location`` on the device that the file says."""
+    scope = frame.scope()
     device = tensors.as_device(given) if given is not None else None
-    return Value(Kind.UNKNOWN, device=device, ident=("call", node))
+    hidden = given is None and (args.keyword_splat or args.splat)
+    origins = (Origin("loaded", node, scope, detail=name),) if given is None and not hidden else ()
+    flags = frozenset({"location_unknown"}) if hidden else frozenset()
+    value = Value(Kind.UNKNOWN, device=device, ident=("call", node), origins=origins, flags=flags, data=name)
+    it.records.steps.append(Step("load", node, value, scope, given))
+    return value.replace(data=None)
 
 
 def _optimizer(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
@@ -288,8 +306,8 @@ _HANDLERS: dict[str, Handler] = {
     "torch.nn.utils.rnn.pack_sequence": _packed,
     "torch.nn.utils.rnn.pad_packed_sequence": _pad_packed,
     "torch.load": _load,
-    "torch.hub.load_state_dict_from_url": _load,
-    "torch.utils.model_zoo.load_url": _load,
+    "torch.hub.load_state_dict_from_url": _load_url,
+    "torch.utils.model_zoo.load_url": _load_url,
     "torch.utils.data.DataLoader": loaders.data_loader,
     "torch.utils.data.dataloader.DataLoader": loaders.data_loader,
     "torch.utils.data.TensorDataset": _dataset,

@@ -35,6 +35,7 @@ class Mix:
     dtype: str  #: ``arithmetic``, ``strict`` or ``none``: how the two dtypes relate there
     culprit_node: ast.expr | None = None
     partner_node: ast.expr | None = None
+    time: int = 0  #: position in the order in which things were recorded
 
     @property
     def assumed(self) -> bool:
@@ -52,6 +53,7 @@ class Move:
     result: Value
     device: Device | None
     scope: Scope
+    time: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -127,6 +129,16 @@ class AcceleratorUse:
     scope: Scope
 
 
+@dataclass(slots=True, eq=False)
+class LoadedMeeting:
+    """An operation in which something read by ``torch.load`` meets a tensor on an accelerator."""
+
+    load: ast.Call
+    node: ast.AST
+    device: Device
+    scope: Scope
+
+
 @dataclass(slots=True)
 class Records:
     """Everything recorded in one run of the interpreter."""
@@ -144,6 +156,9 @@ class Records:
     #: every module that was built, by the place that built it; ``owner`` of the origin is the module
     built: list[Origin] = field(default_factory=list)
     default_device_changed: bool = False
+    #: operations on a tensor that was made on a card by number and one whose card is not known: (culprit, partner)
+    crossings: list[Mix] = field(default_factory=list)
+    loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
     callbacks: list[Callback] = field(default_factory=list)
     item_methods: set[FunctionInfo] = field(default_factory=set)  #: through which loaders fetch items
     accelerator_uses: list[AcceleratorUse] = field(default_factory=list)
@@ -205,11 +220,21 @@ class FileFacts:
         return sorted(self.records.mixes, key=lambda mix: mix.assumed)
 
     @cached_property
+    def host_roots(self) -> set[Device]:
+        """Assumed devices that must be the CPU: a function turns values on them into arrays as they are."""
+        return {
+            read.value.device for read in self.records.host_reads
+            if read.how == "numpy" and read.value.device is not None and read.value.device.assumed
+        }  # fmt: skip
+
+    @cached_property
     def moved_idents(self) -> dict[Hashable, Move]:
         """Values that were moved under some name, by identity; older names of them are stale."""
+        for time, move in enumerate(self.records.moves):
+            move.time = time + 1
         return {
             move.receiver.ident: move
-            for move in self.records.moves
+            for move in reversed(self.records.moves)
             if move.receiver.ident is not None and move.receiver.is_tensor and move.device is not None
             and isinstance(self.parents.get(move.call), (ast.Assign, ast.AnnAssign))
         }  # fmt: skip
@@ -217,4 +242,4 @@ class FileFacts:
     def is_stale(self, mix: Mix) -> bool:
         """Whether the culprit is an older name for a tensor that was moved under another."""
         ident = mix.culprit.ident
-        return ident is not None and ident in self.moved_idents
+        return ident is not None and ident in self.moved_idents and self.moved_idents[ident].time <= mix.time

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.values import Scope, Value
 
 if TYPE_CHECKING:
+    from devicefix.analysis.interpreter import State
     from devicefix.analysis.model import FunctionInfo, ModuleInfo
     from devicefix.analysis.values import Obj
 
@@ -45,7 +46,7 @@ class Frame:
         self.yields: list[Value] = []
         self.conditions = 0  #: how many ``if``/loop/``try`` bodies we are inside
         self.loops = 0
-        self.leaves: list[list[dict[str, Value]]] = []  #: names at ``break`` and ``continue``, per loop
+        self.leaves: list[list[State]] = []  #: names at ``break`` and ``continue``, per loop
         self.statement: ast.stmt | None = None
         self.call: ast.AST | None = None
         self.parent: Frame | None = None

@@ -87,7 +87,7 @@ def _as_read(obj: Obj, value: Value) -> Value:
     if value.is_tensor and (value.has("parameter") or value.has("buffer")):
         if obj.device is not None:
             return value.replace(device=obj.device, origins=())
-        if obj.origins:
+        if obj.origins and (value.device is None or value.device.host):
             return value.replace(origins=obj.origins)  # it is the module that somebody has to move
     return value
 
@@ -221,10 +221,13 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     elif value.is_tensor and not value.has("parameter") and not value.has("buffer"):
         if value.device is not None and value.device.host and statement is not None and value.origins and not _kept_here(value, obj, name):
             value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
+        elif obj.is_module and value.device is not None and value.device.kind == "cuda" and statement is not None:
+            # ``self.m = t.cuda()``: fixed to a card by name, whatever device the module is moved to
+            value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
         value = value.replace(ident=("attr", id(obj), name, it.heap_version))
     elif value.kind in (Kind.SEQUENCE, Kind.MAPPING) and obj.is_module and statement is not None:
         value = _collection(it, frame, obj, name, statement, value)
-    if frame.conditions and old is not None and old is not value:
+    if frame.conditions and old is not None and old is not value and obj is not frame.self_object:
         value = join(old, value)
     obj.attrs[name] = value
     obj.version += 1
@@ -297,9 +300,8 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
     for child in obj.children:
         if child.kind is Kind.OBJECT and child.data.is_module:
             _move(it, child.data, device, seen)
-    obj.children = [
-        v.replace(device=device, origins=()) if v.is_tensor and (v.has("parameter") or v.has("buffer")) else v for v in obj.children
-    ]  # fmt: skip
+    # the tensors of a ParameterList are parameters
+    obj.children = [c.replace(device=device, origins=()) if c.is_tensor else c for c in obj.children]
     _move_shared_parameters(obj, device)
     if obj.cls is not None and any(f is not None for f in (find_method(it, obj.cls, "_apply"),)):
         # the class moves the rest itself; believe it

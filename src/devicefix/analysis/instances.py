@@ -29,7 +29,7 @@ def instantiate(it: Interpreter, frame: Frame, node: ast.Call | None, cls: Class
     it.records.classes.setdefault(cls, []).append(obj)
     initialiser = find_method(it, cls, "__init__")
     if initialiser is not None:
-        call_closure(it, frame, Closure(initialiser), args, value)
+        call_closure(it, frame, Closure(initialiser), args, value, node=node)
     elif is_dataclass(cls) or is_named_tuple(it, cls):
         _bind_fields(it, frame, cls, obj, args)
     else:

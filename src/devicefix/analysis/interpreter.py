@@ -108,17 +108,17 @@ class Interpreter:
 
     def branch(self, frame: Frame, bodies: list[Callable[[], bool]]) -> bool:
         """Run alternatives from one state and join what they leave behind."""
-        before = dict(frame.names)
-        endings: list[dict[str, Value]] = []
+        before = State(frame)
+        endings: list[State] = []
         frame.conditions += 1
         for body in bodies:
             if body():
-                endings.append(dict(frame.names))
-            _restore(frame, before)
+                endings.append(State(frame))
+            before.restore(frame)
         frame.conditions -= 1
         if not endings:
             return False
-        _restore(frame, merge(endings))
+        joined(endings).restore(frame)
         return True
 
     def assign(self, frame: Frame, target: ast.expr, value: Value, node: ast.expr | None = None) -> None:
@@ -167,19 +167,52 @@ class Interpreter:
         frame.conditions += 1
         frame.loops += 1
         for _ in range(2 if frame.loops < 3 else 1):
-            before = dict(frame.names)
+            before = State(frame)
             frame.leaves.append([])
             alive = once()
             endings = [before, *frame.leaves.pop()]
             if alive:
-                endings.append(dict(frame.names))
-            merged = merge(endings, partial=False)
-            settled = all(merged.get(k) is v for k, v in before.items()) and len(merged) == len(before)
-            _restore(frame, merged)
+                endings.append(State(frame))
+            merged = joined(endings, partial=False)
+            settled = merged.same_as(before)
+            merged.restore(frame)
             if settled:
                 break
         frame.loops -= 1
         frame.conditions -= 1
+
+
+class State:
+    """What a path through a function leaves behind: its names, and the attributes of ``self``."""
+
+    __slots__ = ("attrs", "names")
+
+    def __init__(self, frame: Frame) -> None:
+        self.names = dict(frame.names)
+        self.attrs = dict(frame.self_object.attrs) if frame.self_object is not None else None
+
+    def restore(self, frame: Frame) -> None:
+        """Give a frame this state."""
+        _restore(frame, dict(self.names))
+        if frame.self_object is not None and self.attrs is not None:
+            frame.self_object.attrs = dict(self.attrs)
+
+    def same_as(self, other: State) -> bool:
+        """Whether both hold the same values."""
+        return _same(self.names, other.names) and _same(self.attrs or {}, other.attrs or {})
+
+
+def _same(a: dict[str, Value], b: dict[str, Value]) -> bool:
+    return len(a) == len(b) and all(a.get(k) is v for k, v in b.items())
+
+
+def joined(states: list[State], partial: bool = True) -> State:
+    """The join of several paths."""
+    result = State.__new__(State)
+    result.names = merge([s.names for s in states], partial)
+    attrs = [s.attrs for s in states if s.attrs is not None]
+    result.attrs = merge(attrs, partial=False) if attrs else None
+    return result
 
 
 def _restore(frame: Frame, names: dict[str, Value]) -> None:
@@ -316,7 +349,7 @@ def _raise(it: Interpreter, frame: Frame, s: ast.Raise) -> bool:
 def _leave_loop(it: Interpreter, frame: Frame, s: ast.stmt) -> bool:
     del it, s
     if frame.leaves:
-        frame.leaves[-1].append(dict(frame.names))
+        frame.leaves[-1].append(State(frame))
     return False
 
 
@@ -391,28 +424,28 @@ def _try(it: Interpreter, frame: Frame, s: ast.Try) -> bool:
     imports_only = all(isinstance(x, (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)) for x in s.body) and any(
         isinstance(x, (ast.Import, ast.ImportFrom)) for x in s.body
     )
-    before = dict(frame.names)
+    before = State(frame)
     frame.conditions += 1
     alive = it.run(frame, s.body) and it.run(frame, s.orelse)
-    endings = [dict(frame.names)] if alive else []
-    reached = merge([before, dict(frame.names)], partial=False)
+    endings = [State(frame)] if alive else []
+    reached = joined([before, State(frame)], partial=False)
     for handler in s.handlers:
-        _restore(frame, reached)
+        reached.restore(frame)
         if handler.name:
             frame.names[handler.name] = UNKNOWN
         if it.run(frame, handler.body):
             if imports_only and endings:
                 # except ImportError: a substitute; what the import itself means comes first
                 for name, value in frame.names.items():
-                    endings[0].setdefault(name, value)
+                    endings[0].names.setdefault(name, value)
             else:
-                endings.append(dict(frame.names))
+                endings.append(State(frame))
     frame.conditions -= 1
     if not endings:
-        _restore(frame, reached)
+        reached.restore(frame)
         it.run(frame, s.finalbody)
         return False
-    _restore(frame, merge(endings))
+    joined(endings).restore(frame)
     return it.run(frame, s.finalbody)
 
 

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import differ
-from devicefix.analysis.facts import Mix
-from devicefix.analysis.values import Value
+from devicefix.analysis.facts import LoadedMeeting, Mix
+from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
@@ -36,7 +36,9 @@ def meet(
     tensors = [(v, n) for v, n in operands if v.is_tensor]
     if not tensors:
         return None
-    away = next((o for o in tensors if o[0].device is not None and not o[0].device.host), None)
+    away = next((o for o in tensors if o[0].device is not None and not o[0].device.host and not _placed_by_name(o[0])), None)
+    if away is None:
+        away = next((o for o in tensors if o[0].device is not None and not o[0].device.host), None)
     if away is None:
         known = [v.device for v, _ in tensors]
         return known[0] if all(d == known[0] for d in known) else _weakest(known)
@@ -48,9 +50,14 @@ def meet(
         return base.device
     for position, operand in enumerate(tensors):
         value = operand[0]
-        if value.device is None or operand is away or not differ(value.device, away[0].device):
+        if value.device is None or operand is away:
+            continue
+        if not differ(value.device, away[0].device) and not (_placed_by_name(value) and away[0].device.kind == "symbol"):  # type: ignore[union-attr]
+            _note_crossing(it, frame, node, operation, operand, away, manner, dtype)
             continue
         if value.device.host:
+            if value.has("empty") and operation.rpartition(".")[2] not in ("cat", "concat", "concatenate", "stack", "hstack", "vstack"):
+                continue  # a placeholder for an argument that is not used
             if manner in ("pointwise", "in_place") and not (manner == "in_place" and position == 0):
                 if value.rank == 0 or (value.rank is None and not value.origins):
                     continue
@@ -65,15 +72,48 @@ def meet(
     return away[0].device
 
 
+def _placed_by_name(value: Value) -> bool:
+    """An attribute of a module that was put on a card by name: it stays there when the module goes elsewhere."""
+    return value.device is not None and value.device.kind == "cuda" and any(o.kind == "attribute" for o in value.origins)
+
+
 def _weakest(known: list[Device | None]) -> Device | None:
     if any(d is None for d in known):
         return None
     return known[0] if known and known[0] is not None and known[0].host else None
 
 
+def _note_crossing(
+    it: Interpreter, frame: Frame, node: ast.AST, operation: str, one: Operand, other: Operand, manner: str, dtype: str
+) -> None:
+    """Two accelerators that may be one: a card by number, and wherever the inputs of a function are."""
+    for literal, partner in ((one, other), (other, one)):
+        there, wanted = literal[0].device, partner[0].device
+        if there is None or wanted is None or there.kind != "cuda" or there.index is None or wanted.kind != "symbol":
+            continue
+        if isinstance(literal[0].ident, tuple) and literal[0].ident[0] == "new":
+            it.records.crossings.append(
+                Mix(node, literal[0], partner[0], frame.scope(), operation, manner, dtype, literal[1], partner[1])
+            )
+
+
 def _record(
     it: Interpreter, frame: Frame, node: ast.AST, operation: str, culprit: Operand, partner: Operand, manner: str, dtype: str
 ) -> None:
     it.records.mixes.append(
-        Mix(node, culprit[0], partner[0], frame.scope(), operation, manner, dtype, culprit[1], partner[1])
+        Mix(node, culprit[0], partner[0], frame.scope(), operation, manner, dtype, culprit[1], partner[1],
+            len(it.records.moves))
     )
+
+
+def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value]) -> None:
+    """Note operations in which something read by ``torch.load`` meets a tensor on an accelerator."""
+    for value in values:
+        if not value.origins or not (value.kind is Kind.UNKNOWN or (value.is_tensor and value.device is None)):
+            continue
+        for origin in value.origins:
+            if origin.kind != "loaded" or not isinstance(origin.node, ast.Call):
+                continue
+            for other in values:
+                if other.device is not None and not other.device.host and (other.is_tensor or other.has("likely_tensor")):
+                    it.records.loaded_meetings.append(LoadedMeeting(origin.node, node, other.device, frame.scope()))

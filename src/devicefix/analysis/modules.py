@@ -382,7 +382,7 @@ def _register(it: Interpreter, frame: Frame, receiver: Value, name: str, args: A
             flags = {flag, "unsaved"} if persistent is not None and persistent.data is False else {flag}
             value = value.replace(flags=value.flags | flags, ident=("attr", id(obj), label.data))
         old = obj.attrs.get(label.data)
-        if old is not None and frame.conditions:
+        if old is not None and frame.conditions and obj is not frame.self_object:
             value = heap.join(old, value)
         obj.attrs[label.data] = value
     else:

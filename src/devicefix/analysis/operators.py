@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.meeting import meet
-from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins
+from devicefix.analysis.meeting import meet, meet_loaded
+from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins, scattered
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -18,6 +18,8 @@ BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value:
     """``left op right``."""
+    if left.origins or right.origins:
+        meet_loaded(it, frame, node, [left, right])
     if left.is_tensor or right.is_tensor:
         strict = isinstance(node.op, ast.MatMult)
         device = meet(
@@ -49,7 +51,8 @@ def _sequences(node: ast.BinOp, left: Value, right: Value) -> Value:
     if isinstance(node.op, ast.Add) and left.kind is right.kind:
         if isinstance(left.items, tuple) and isinstance(right.items, tuple):
             return Value(Kind.SEQUENCE, items=left.items + right.items, data=left.data)
-        return Value(Kind.SEQUENCE, element=join_all([*_all(left), *_all(right)]), data=left.data)
+        members = [*_all(left), *_all(right)]
+        return Value(Kind.SEQUENCE, element=join_all(members), data=left.data, sources=scattered(members))
     if isinstance(node.op, ast.Mult):
         sequence = left if left.kind is Kind.SEQUENCE else right
         return Value(Kind.SEQUENCE, element=join_all(_all(sequence)), data=sequence.data)

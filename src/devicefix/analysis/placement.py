@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.host_tables import is_host_table
 from devicefix.analysis.references import Reference, references, seen_as_tensor
 from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
 
@@ -44,7 +45,7 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
     """Factory calls of this file whose results meet another device, in source order."""
     found: dict[ast.AST, NewTensor] = {}
     for mix in facts.mixes:
-        if facts.is_stale(mix):
+        if facts.is_stale(mix) or (mix.assumed and mix.partner.device in facts.host_roots):
             continue
         for origin in origins_of(mix.culprit, kind):
             if not isinstance(origin.node, ast.Call) or not facts.here(origin.node):
@@ -52,7 +53,8 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
             new = found.setdefault(origin.node, NewTensor(origin.node))
             new.mixes.append(mix)
             new.origins.append(origin)
-    yield from sorted(found.values(), key=lambda new: (new.call.lineno, new.call.col_offset))
+    made = [new for new in found.values() if not is_host_table(facts, new.mixes)]
+    yield from sorted(made, key=lambda new: (new.call.lineno, new.call.col_offset))
 
 
 def origins_of(value: Value, kind: str) -> Iterator[Origin]:

@@ -68,6 +68,9 @@ class Relevance:
         for f in self.all:
             by_class.setdefault(f.cls, []).append(f)
         rest = [f for f in (*self.all, self.module) if not f.matters]
+        for f in pending:
+            if f.cls and f.name == "__init__":  # what it keeps is used in the other methods
+                chosen.update(other.node for other in by_class[f.cls])
         while pending:
             for f in pending:
                 if f.cls:

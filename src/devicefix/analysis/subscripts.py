@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.loaders import part
+from devicefix.analysis.devices import CPU
 from devicefix.analysis.meeting import meet
 from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join
 
@@ -59,7 +60,8 @@ def _tensor(it: Interpreter, frame: Frame, node: ast.Subscript, base: Value, ind
     tensors = [(v, n) for v, n in indices if v.is_tensor]
     if tensors:
         device = meet(it, frame, node, "index", [(base, node.value), *tensors], manner="index")
-        if device is not None and base.device is not None and base.device.host and not device.host:
+        on_purpose = base.device == CPU and not base.origins  # there the index is at fault, and the result stays on the CPU
+        if device is not None and base.device is not None and base.device.host and not device.host and not on_purpose:
             base = base.replace(device=device, origins=())  # reported once; go on as if it had worked
     rank = base.rank
     boolean = any(v.dtype.name == "BOOL" for v, _ in tensors)

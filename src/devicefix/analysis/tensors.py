@@ -9,7 +9,7 @@ from devicefix import torch_api
 from devicefix.analysis import devices, draws
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, Device, parse_device, symbol
 from devicefix.analysis.facts import HostRead, Move
-from devicefix.analysis.meeting import Operand, meet
+from devicefix.analysis.meeting import Operand, meet, meet_loaded
 from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.operators import combine, promote
 from devicefix.analysis.values import (
@@ -143,7 +143,9 @@ def _tensors(value: Value, node: ast.expr | None) -> list[Operand]:
         for i, item in enumerate(inner):
             result.extend(_tensors(item, nodes[i] if i < len(nodes) and len(nodes) == len(inner) else None))
         if value.element is not None:
-            result.extend(_tensors(value.element, None))
+            several = [v for v in value.sources if v.is_tensor] if value.element.device is None else []
+            for item in several or [value.element]:
+                result.extend(_tensors(item, None))
         return result
     return []
 
@@ -153,6 +155,7 @@ def _apply(
 ) -> Value:
     device: Device | None
     values = [v for v, _ in operands]
+    meet_loaded(it, frame, node, [*values, *args.every()])
     if "out" in args.keywords and args.keywords["out"].is_tensor:
         operands = [(args.keywords["out"], args.keyword_nodes.get("out")), *operands]
     if fact.mixing in ("same", "strict", "index"):
@@ -318,6 +321,8 @@ def create(
     if wants_grad is not None and wants_grad.data is not False:
         flags.add("requires_grad")
     rank = _factory_rank(short, args)
+    if _is_empty(short, args):
+        flags.add("empty")
     sources = tuple(source for value in args.every() for source in _sources(value))
     if short in ("normal", "as_tensor", "asarray", "linspace", "arange", "full") and any(v.is_tensor for v in args.every()):
         tensors = [v for v in args.positional if v.is_tensor and v.rank != 0]
@@ -335,6 +340,8 @@ def create(
         if device == CPU or (given.kind is Kind.DEVICE and device == DEFAULT):
             device = CPU if given.kind is Kind.STRING else device
             origins = given.sources[0].origins if given.kind is Kind.DEVICE and given.sources else ()
+        if given.kind is Kind.STRING and device is not None and device.kind == "cuda":
+            it.records.scopes[node].append(frame.scope())
         follows = ("device of", given.sources[0].ident) if given.kind is Kind.DEVICE and given.sources else None
         return Value(Kind.TENSOR, device=device, dtype=dtype, rank=rank, origins=origins, ident=("new", node), data=follows, flags=frozenset(flags), sources=sources)
     if args.keyword_splat or it.records.default_device_changed:
@@ -347,6 +354,17 @@ def create(
         it.records.scopes[node].append(scope)
         origins = (Origin(kind, node, scope, detail=fact.name),)
     return Value(Kind.TENSOR, device=device, dtype=dtype, rank=rank, origins=origins, ident=("new", node), flags=frozenset(flags), sources=sources)
+
+
+def _is_empty(short: str, args: Arguments) -> bool:
+    """``torch.empty(0)``, ``torch.tensor([])``: a placeholder without elements."""
+    first = args.get(0)
+    if first is None:
+        return False
+    if short in ("tensor", "as_tensor"):
+        return first.kind is Kind.SEQUENCE and first.items == ()
+    sizes = first.items if isinstance(first.items, tuple) else tuple(args.positional)
+    return any(v.kind is Kind.NUMBER and v.data == 0 and v.data is not False for v in sizes) and short in ("empty", "zeros", "ones", "rand", "randn")
 
 
 def _sources(value: Value) -> tuple[Value, ...]:

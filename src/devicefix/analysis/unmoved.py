@@ -19,10 +19,10 @@ FORWARD = frozenset({"forward", "__call__", "training_step", "validation_step", 
 
 @dataclass(slots=True)
 class Building:
-    """A call that gives a module which nobody moved, with the scope in which it was evaluated."""
+    """A call that gives a module which nobody moved, with the scopes in which it was evaluated."""
 
     call: ast.Call
-    scope: Scope
+    scopes: list[Scope]
 
 
 @dataclass(slots=True)
@@ -34,6 +34,15 @@ class Unmoved:
     mixes: list[Mix] = field(default_factory=list)
     places: list[Building] = field(default_factory=list)  #: where it could be moved, best first
     made_in_forward: bool = False
+
+    def add(self, places: list[Building]) -> None:
+        """Other evaluations of the same calls."""
+        for place in places:
+            known = next((p for p in self.places if p.call is place.call), None)
+            if known is None:
+                self.places.append(place)
+            else:
+                known.scopes.extend(s for s in place.scopes if all(s is not k for k in known.scopes))
 
     @property
     def call(self) -> ast.Call:
@@ -67,10 +76,9 @@ def unmoved_modules(facts: FileFacts, ownership: Ownership) -> Iterator[Unmoved]
             places = _places(facts, built, obj)
             if not places:
                 continue
-            entry = found.setdefault(places[0].call, Unmoved(built, obj, places=places, made_in_forward=inside))
+            entry = found.setdefault(places[0].call, Unmoved(built, obj, made_in_forward=inside))
             entry.mixes.append(mix)
-            if all(place.scope is not known.scope for place in places[:1] for known in entry.places):
-                entry.places.extend(place for place in places if place.call is entry.call)
+            entry.add(places)
     yield from sorted(found.values(), key=lambda unmoved: (unmoved.call.lineno, unmoved.call.col_offset))
 
 
@@ -110,14 +118,14 @@ def _places(facts: FileFacts, origin: Origin, obj: Obj) -> list[Building]:
     """Calls of this file whose value is the module, from the one that builds it outwards."""
     places: list[Building] = []
     if isinstance(origin.node, ast.Call):
-        places.append(Building(origin.node, origin.scope))
+        places.append(Building(origin.node, [origin.scope]))
     for scope in _chain(origin.scope):
         call = scope.call
         if not isinstance(call, ast.Call) or scope.caller is None:
             break
         if not any(value.kind is Kind.OBJECT and value.data is obj for value in facts.records.values.get(call, ())):
             break
-        places.append(Building(call, scope.caller))
+        places.append(Building(call, [scope.caller]))
     places = [place for place in places if facts.here(place.call)]
     if len(places) > 1 and _built_for_others(facts, origin, obj):
         places.reverse()
@@ -135,24 +143,21 @@ def _built_for_others(facts: FileFacts, origin: Origin, obj: Obj) -> bool:
 
 def move_target(facts: FileFacts, unmoved: Unmoved) -> Target | None:
     """Where and how to move the module; ``None`` if no device can be named where it is built."""
-    alternatives = [unmoved.places[:1]] if len({place.call for place in unmoved.places}) == 1 else [[p] for p in unmoved.places]
-    if len(alternatives) == 1:
-        alternatives = [unmoved.places]
     best: Target | None = None
-    for places in alternatives:
-        common = _common(unmoved, places)
-        for reference in common:
-            target = Target(places[0].call, f".to({reference.device})", reference.doubt)
+    for place in unmoved.places:
+        for reference in _common(unmoved, place):
+            target = Target(place.call, f".to({reference.device})", reference.doubt)
             if reference.kind == "variable" and not reference.doubt:
                 return target
             best = best or target
     return best or _by_name(facts, unmoved)
 
 
-def _common(unmoved: Unmoved, places: list[Building]) -> list[Reference]:
+def _common(unmoved: Unmoved, place: Building) -> list[Reference]:
     """References that hold at all evaluations of a call, device variables first."""
     mix = unmoved.mixes[0]
-    lists = [references(place.scope, mix.partner.device, partners=[m.partner for m in unmoved.mixes]) for place in places]
+    partners = [m.partner for m in unmoved.mixes]
+    lists = [references(scope, mix.partner.device, partners=partners) for scope in place.scopes]
     common = lists[0]
     for other in lists[1:]:
         texts = {reference.device for reference in other}

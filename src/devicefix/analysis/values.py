@@ -233,7 +233,7 @@ def join(a: Value, b: Value) -> Value:
             ident=a.ident if a.ident == b.ident else None,
             sources=a.sources if a.sources == b.sources else (),
             # properties hold only on both paths, doubts (maybe_none) on either
-            flags=(a.flags & b.flags) | ((a.flags | b.flags) & MAYBE_NONE),
+            flags=(a.flags & b.flags) | ((a.flags | b.flags) & MAYBE_NONE) | _registered(a, b),
         )
     if kind in (Kind.OBJECT, Kind.CLASS, Kind.FUNCTION):
         return a if a.data is b.data else _join_objects(a, b)
@@ -250,6 +250,14 @@ def join(a: Value, b: Value) -> Value:
     if kind in (Kind.METHOD, Kind.EXTERNAL):
         return UNKNOWN
     return Value(kind, dtype=a.dtype if a.dtype is b.dtype else DType.UNKNOWN, sources=a.sources + b.sources)
+
+
+def _registered(a: Value, b: Value) -> frozenset[str]:
+    """A parameter on one path and a buffer on the other: either way the module owns it."""
+    registered = {"parameter", "buffer"}
+    if a.flags & b.flags & registered:
+        return NO_FLAGS  # the same on both paths
+    return frozenset({"buffer"}) if a.flags & registered and b.flags & registered else NO_FLAGS
 
 
 def _join_kinds(a: Value, b: Value) -> Value:
@@ -286,8 +294,9 @@ def _join_containers(a: Value, b: Value) -> Value:
     else:
         for value in (*elements(a), *elements(b)):
             element = value if element is None else join(element, value)
+    sources = scattered((*a.sources, *b.sources)) if a.sources or b.sources else ()
     return Value(a.kind, items=items, element=element, origins=merge_origins((a, b)), data=a.data if a.data == b.data else None,
-                 flags=(a.flags & b.flags) | ((a.flags | b.flags) & MAYBE_NONE))
+                 sources=sources, flags=(a.flags & b.flags) | ((a.flags | b.flags) & MAYBE_NONE))
 
 
 def elements(value: Value) -> tuple[Value, ...]:
@@ -305,6 +314,15 @@ def any_element(value: Value) -> Value:
     if result is None:
         return Value(Kind.UNKNOWN, device=value.device, origins=value.origins)
     return result
+
+
+def scattered(members: Iterable[Value]) -> tuple[Value, ...]:
+    """Tensors of a list that are on different devices, one per device; none if all are on one."""
+    found: dict[Device, Value] = {}
+    for value in members:
+        if value.is_tensor and value.device is not None:
+            found.setdefault(value.device, value)
+    return tuple(found.values()) if len(found) > 1 else ()
 
 
 def join_all(values: Iterable[Value]) -> Value:

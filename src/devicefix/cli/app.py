@@ -106,7 +106,6 @@ def check(
     color: Annotated[Color, typer.Option(help="Colours in the output.")] = Color.auto,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Read the settings from this file.")] = None,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
 ) -> None:
     """Check PATHs (the command that is meant when none is named)."""
     if diff + write + add_ignore > 1:
@@ -132,7 +131,6 @@ def check(
         color=color.value,
         config=config,
         isolated=isolated,
-        no_cache=no_cache,
     )
     raise typer.Exit(run_check(options))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -30,8 +31,6 @@ def configuration(options: CheckOptions) -> Configuration:
         overrides["output_format"] = options.output_format
     if options.jobs is not None:
         overrides["jobs"] = options.jobs
-    if options.no_cache:
-        overrides["cache"] = False
     lists = {"ignore": options.ignore, "extend_select": options.extend_select, "exclude": options.exclude}
     added = {name: tuple(values) for name, values in lists.items() if values}
     file = Path(options.config) if options.config else None
@@ -83,6 +82,7 @@ class _Session:
         self.style = Style(use_color(options.color, sys.stdout))
         self.outcomes: list[Outcome] = []
         self.failed = False
+        self.began = time.perf_counter()
 
     def run(self) -> int:
         paths = self.options.paths or ["."]
@@ -175,9 +175,21 @@ class _Session:
 
         if self.options.quiet:
             return
+        if self.options.verbose:
+            self._say_what_was_done()
         text = summary(self.outcomes, self.options, self.settings, self.style)
         if not text:
             return
         # Machines read the other formats and patches: the words for people go to stderr there.
         for_people = self.settings.output_format in ("full", "concise") and not self.options.diff
         print(text, file=out if for_people else sys.stderr)
+
+    def _say_what_was_done(self) -> None:
+        from devicefix.report.words import plural
+
+        seconds = time.perf_counter() - self.began
+        for file in self.configuration.files:
+            print(f"settings: {file}", file=sys.stderr)
+        skipped = sum(1 for outcome in self.outcomes if outcome.skipped)
+        files = plural(len(self.outcomes), "file")
+        print(f"checked {files} ({skipped} without anything to check) in {seconds:.2f} s", file=sys.stderr)

@@ -38,7 +38,6 @@ class CheckOptions:
     color: str = "auto"
     config: str | None = None
     isolated: bool = False
-    no_cache: bool = False
 
 
 _FLAGS = {
@@ -56,7 +55,6 @@ _FLAGS = {
     "--verbose": ("verbose", True),
     "-v": ("verbose", True),
     "--isolated": ("isolated", True),
-    "--no-cache": ("no_cache", True),
 }
 _LISTS = {"--select": "select", "--ignore": "ignore", "--extend-select": "extend_select", "--exclude": "exclude"}
 _VALUES = {

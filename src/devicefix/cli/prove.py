@@ -44,6 +44,8 @@ def verify(
     entry: Annotated[str, typer.Option(help="The function that both define; it is called with the device.")] = "run",
     device: Device = "auto",
     count: Annotated[int, typer.Option(min=1, help="How many simulated cards there are.")] = 2,
+    bf16_entry: Annotated[str | None, typer.Option(help="Another function, run in bfloat16 as well.")] = None,
+    device_argument: Annotated[str, typer.Option(help="The device that the function is called with.")] = "cuda",
     timeout: Annotated[float, typer.Option(help="Seconds for each run.")] = 120.0,
     output_format: Annotated[RuleFormat, typer.Option(help="Text or JSON.")] = RuleFormat.text,
 ) -> None:
@@ -57,6 +59,8 @@ def verify(
             entry=entry,
             device=device,
             count=count,
+            bf16_entry=bf16_entry,
+            device_argument=device_argument,
             timeout=timeout,
             output_format=output_format.value,
         )

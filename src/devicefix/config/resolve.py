@@ -26,6 +26,11 @@ class Configuration:
     _by_folder: dict[Path, Settings] = field(default_factory=dict)
     _by_file: dict[Path | None, Settings] = field(default_factory=dict)
 
+    @property
+    def files(self) -> list[Path]:
+        """The settings files that were used so far."""
+        return [file for file in self._by_file if file is not None]
+
     def for_path(self, path: Path | str) -> Settings:
         """The settings for a file or folder. Raises `ConfigError`."""
         if self.isolated:

@@ -93,7 +93,6 @@ KEYS: tuple[Key, ...] = (
     Key("copying-containers", "copying_containers", _names, "classes", "Classes whose `to` returns a moved copy."),
     Key("output-format", "output_format", _choice(*OUTPUT_FORMATS), "choice", "How findings are printed."),
     Key("jobs", "jobs", _jobs, "number", "Processes; 0: as many as pay off."),
-    Key("cache", "cache", _flag, "bool", "Whether results are kept between runs."),
 )
 BY_NAME = {key.name: key for key in KEYS}
 #: Keys that hold selectors of rules.

@@ -44,6 +44,7 @@ class Outcome:
     notebook: bool = False
     new_raw: bytes | None = None  #: the bytes after the fixes, if they differ
     ignored: int = 0  #: how many suppressions were written
+    skipped: bool = False  #: whether a look at the bytes was enough
     more_unsafe: int = 0  #: how many findings only ``--unsafe-fixes`` would repair
 
 
@@ -174,7 +175,7 @@ def process(path: Path, job: Job, projects: Projects | None = None) -> Outcome:
 def process_bytes(raw: bytes, path: Path | str, job: Job, projects: Projects | None = None) -> Outcome:
     """Treat the bytes of one file, as read from disk or from standard input; nothing is written."""
     if job.analyse is None and not _may_have_findings(raw):
-        return Outcome(str(path), [], [], [])
+        return Outcome(str(path), [], [], [], skipped=True)
     try:
         source = load_source(raw, path)
     except SourceError as error:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.placement import Placement, new_tensors, place_at_creation
+from devicefix.analysis.placement import NewTensor, Placement, new_tensors, place_at_creation
 from devicefix.codemods.changes import AddParameter, AppendToExpression, Change, EditCall
 from devicefix.findings import Finding, Fix
 from devicefix.rules.base import Example, Rule
@@ -20,12 +20,26 @@ CODE, NAME = "DVF201", "factory-device"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
-    for new in new_tensors(facts, "factory"):
+    placements = [(new, place_at_creation(facts, new)) for new in new_tensors(facts, "factory")]
+    _tie(facts, placements)
+    for new, placed in placements:
         mix = new.mixes[0]
         message = f"{short(new.call)} is created on the CPU, but meets {other_side(mix)}, {where(mix)}"
-        placed = place_at_creation(facts, new)
         repair, note = _fix(placed, new.call)
         yield finding(facts, CODE, NAME, new.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
+
+
+def _tie(facts: FileFacts, placements: list[tuple[NewTensor, Placement]]) -> None:
+    """Two tensors that meet in one statement are repaired together: half of it would not make the program run."""
+    doubtful: dict[ast.AST | None, str] = {}
+    for new, placed in placements:
+        if placed.doubt and placed.device is not None and not placed.group:
+            for mix in new.mixes:
+                doubtful[facts.statement(mix.node)] = f"meeting:{getattr(mix.node, 'lineno', 0)}"
+    for new, placed in placements:
+        if placed.device is not None and not placed.group:
+            for mix in new.mixes:
+                placed.group = placed.group or doubtful.get(facts.statement(mix.node), "")
 
 
 def _fix(placed: Placement, call: ast.Call) -> tuple[Fix | None, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import attributes
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.buffers import copies_per_call, graph_attributes, registrable, registration
+from devicefix.analysis.lookups import is_lookup_table
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -53,7 +54,7 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
     mix = attribute.mixes[0]
     built = attributes.built_in_constructor(facts, attribute)
     if not attribute.is_module:
-        if mix.assumed or not built:
+        if mix.assumed or not built or is_lookup_table(attribute):
             return
         node = built[0].statement or attribute.cls.node
         message = f"`self.{attribute.name}` is created on the CPU, but meets {other_side(mix)}, {where(mix)}"

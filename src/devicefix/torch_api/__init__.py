@@ -2,7 +2,8 @@
 
 Look-ups take canonical or aliased dotted names, cost one dictionary access, and answer ``None`` for what is
 unknown. Nothing here imports torch. The tables of PyTorch itself (``_generated.py``) are written by
-``scripts/generate_torch_api.py`` from an installed torch, ``supplement.py`` and ``semantics.py``; the others are kept by hand.
+``scripts/generate_torch_api.py`` from an installed torch, ``supplement.py`` and ``semantics.py``; the others are kept
+by hand.
 
 ``function(name)``, ``method(name)``: a :class:`Function`
     ``function("torch.Tensor.add")`` is the method with its receiver as the parameter ``self``. Functions of some

@@ -1,10 +1,9 @@
 """What PyTorch does that neither its schemas nor its signatures say.
 
-Read, with ``semantics.py``, by ``scripts/generate_torch_api.py`` only; at run time everything is in ``_generated.py``. Keys are names of
-operators
-(``matmul`` stands for ``torch.matmul``, ``Tensor.matmul`` and ``linalg_matmul`` for ``torch.linalg.matmul``); a
-dotted key means that one
-function and wins over the operator's. ``tests/torch_api`` executes the claims against the installed torch.
+Read, with ``semantics.py``, by ``scripts/generate_torch_api.py`` only; at run time everything is in ``_generated.py``.
+Keys are names of operators: ``matmul`` stands for ``torch.matmul`` and ``Tensor.matmul``, ``linalg_matmul`` for
+``torch.linalg.matmul``. A dotted key means that one function and wins over its operator. ``tests/torch_api`` executes
+the claims against the installed torch.
 """
 
 from __future__ import annotations

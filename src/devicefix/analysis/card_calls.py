@@ -1,0 +1,115 @@
+"""Calls that need a card, in code that is shown to run on the CPU as well."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.values import Kind
+from devicefix.analysis.workers import chain
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import AcceleratorUse, FileFacts
+    from devicefix.analysis.values import Scope, Value
+
+#: choosing a card is what code for several cards does, which has no CPU variant
+CHOOSING = frozenset({"set_device", "set_device_index", "set_device_idx", "device", "device_of", "init"})
+
+#: words in a condition, a function's name or a file's path that say: this is for the card only
+GUARD_WORDS = re.compile(
+    r"cuda|gpu|device|accel|avail|nccl|dist|ddp|rank|world|backend|\bamp\b|fp16|half|apex|profil|bench|pin_|triton|rocm|hip",
+    re.IGNORECASE,
+)
+CARD_ONLY_NAMES = re.compile(r"cuda|gpu|nccl|triton|distrib|ddp|fsdp|apex|rocm", re.IGNORECASE)
+
+
+def unguarded_uses(facts: FileFacts) -> Iterator[AcceleratorUse]:
+    """The first evaluation of each call that would run on a machine without a card, by all that is seen."""
+    if CARD_ONLY_NAMES.search(facts.path.stem):
+        return
+    seen: set[ast.Call] = set()
+    for use in facts.records.accelerator_uses:
+        if use.node in seen or not facts.here(use.node) or use.name.rpartition(".")[2] in CHOOSING:
+            continue
+        if _on_chosen_device(use.scope) and not _guarded(facts, use):
+            seen.add(use.node)
+            yield use
+
+
+def _on_chosen_device(scope: Scope) -> bool:
+    """Whether tensors, modules or a variable in reach are on a device that somebody chooses, which may be the CPU."""
+    return any(_chosen(value) for current in chain(scope) for value in current.names.values())
+
+
+def _chosen(value: Value) -> bool:
+    device = value.device
+    if value.kind is Kind.OBJECT and value.data.is_module:
+        device = value.data.device
+    elif value.kind not in (Kind.TENSOR, Kind.MODULE, Kind.DEVICE):
+        return False
+    if device is None or device.kind != "symbol" or device.assumed:
+        return False
+    # the device of an input that nobody was seen to pass says nothing
+    return not (value.kind is Kind.DEVICE and any(s.device is not None and s.device.assumed for s in value.sources))
+
+
+def _guarded(facts: FileFacts, use: AcceleratorUse) -> bool:
+    if _guarded_place(facts, use.node):
+        return True
+    for scope in chain(use.scope):
+        if scope.function is not None and CARD_ONLY_NAMES.search(scope.function.name):
+            return True
+        if scope.call is not None and facts.here(scope.call) and _guarded_place(facts, scope.call):
+            return True
+    return False
+
+
+def _guarded_place(facts: FileFacts, node: ast.AST) -> bool:
+    """Whether a condition about the device, or a ``try``, stands around a node or leaves the function before it."""
+    child, parent = node, facts.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.Try) and any(child is s for s in parent.body):
+            return True
+        if isinstance(parent, (ast.If, ast.IfExp, ast.While)) and child is not parent.test and _about_device(parent.test):
+            return True
+        if isinstance(parent, ast.BoolOp) and any(_about_device(v) for v in parent.values if v is not child):
+            return True
+        body = next((b for b in _blocks(parent) if any(child is s for s in b)), None)
+        if body is not None and any(_leaves(s) for s in body[: next(i for i, s in enumerate(body) if s is child)]):
+            return True
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if any(GUARD_WORDS.search(ast.unparse(d)) for d in parent.decorator_list):
+                return True
+            if isinstance(parent, ast.ClassDef) and CARD_ONLY_NAMES.search(parent.name):
+                return True
+            if not isinstance(parent, ast.ClassDef):
+                child, parent = parent, facts.parents.get(parent)
+                if not isinstance(parent, ast.ClassDef):
+                    return False
+                continue
+        child, parent = parent, facts.parents.get(parent)
+    return False
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            yield block
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """``if not torch.cuda.is_available(): return``, ``assert torch.cuda.is_available()``."""
+    if isinstance(statement, ast.Assert):
+        return _about_device(statement.test)
+    if isinstance(statement, ast.If) and statement.body and _about_device(statement.test):
+        last = statement.body[-1]
+        ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and "exit" in ast.unparse(last.value.func)
+        return ends or isinstance(last, (ast.Return, ast.Raise, ast.Continue))
+    return False
+
+
+def _about_device(test: ast.expr) -> bool:
+    return GUARD_WORDS.search(ast.unparse(test)) is not None

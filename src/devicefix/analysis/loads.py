@@ -1,0 +1,315 @@
+"""What becomes of a file that ``torch.load`` reads, and where its tensors should go.
+
+Without ``map_location`` every tensor returns to the device it was saved from. ``load_state_dict`` copies, so for it any
+device will do; what is used directly has to be where its partners are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.model import own_nodes
+from devicefix.analysis.references import references, self_name
+from devicefix.analysis.tensors import as_device
+from devicefix.analysis.values import Kind, Value
+from devicefix.analysis.workers import worker_functions, worker_of
+
+if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
+    from devicefix.analysis.facts import FileFacts, LoadedMeeting, Step
+    from devicefix.analysis.values import Scope
+
+#: where PyTorch's own weights are published, saved on the CPU
+CPU_HOSTS = ("download.pytorch.org", "s3.amazonaws.com/pytorch")
+
+#: entries of checkpoints that are no tensors, or tensors that are read as numbers
+BOOKKEEPING = re.compile(
+    r"epoch|step|iter|best|acc|loss|score|metric|arg|conf|cfg|hparam|hyper|opt|sched|scaler|\bamp\b|seed|arch|vocab|version|meta|"
+    r"name|class|label|\blr\b|\bf1\b|history|date|time|model|net|state|weight|param|ema|generator|discriminator|encoder|decoder",
+    re.IGNORECASE,
+)
+#: states of random generators, which must be on the CPU
+GENERATOR_STATES = re.compile(r"rng|random", re.IGNORECASE)
+
+#: methods of dicts and modules through which the loaded thing is still the same or a part of it
+PASSING = frozenset({"get", "items", "values", "pop", "copy", "state_dict", "setdefault", "float", "half"})
+SILENT_METHODS = frozenset({"keys", "update", "clear", "eval", "train", "requires_grad_", "zero_grad"})
+HARMLESS_CALLS = frozenset({"print", "len", "isinstance", "type", "list", "sorted", "set", "enumerate", "hasattr", "info", "debug"})
+
+
+@dataclass(slots=True)
+class Load:
+    """One ``torch.load`` without ``map_location``, with the uses of what it returns."""
+
+    call: ast.Call
+    name: str  #: canonical name of the function
+    scopes: list[Scope] = field(default_factory=list)
+    states: list[ast.Call] = field(default_factory=list)  #: calls of ``load_state_dict`` that it reaches
+    meetings: list[LoadedMeeting] = field(default_factory=list)
+    others: list[ast.AST] = field(default_factory=list)  #: uses of which nothing is known
+    generator_state: bool = False
+    moved: bool = False  #: the loaded object itself is moved, as whole pickled modules are
+    misplaced: ast.Call | None = None  #: a ``load_state_dict`` that got the ``map_location``
+
+
+# -- following the result through a function ---------------------------------------------------------------------------
+
+
+def open_loads(facts: FileFacts) -> Iterator[Load]:
+    """Loads of this file that leave the device to the file, with their uses, in source order."""
+    found: dict[ast.Call, Load] = {}
+    workers = worker_functions(facts)
+    for step in facts.records.steps:
+        if step.kind != "load" or step.other is not None or not isinstance(step.node, ast.Call) or not facts.here(step.node):
+            continue
+        if step.subject.has("location_unknown") or worker_of(step.scope, workers) is not None:
+            continue
+        load = found.setdefault(step.node, Load(step.node, str(step.subject.data)))
+        load.scopes.append(step.scope)
+    for load in sorted(found.values(), key=lambda x: (x.call.lineno, x.call.col_offset)):
+        load.meetings = [m for m in facts.records.loaded_meetings if m.load is load.call]
+        _Uses(facts, load).follow()
+        yield load
+
+
+class _Uses:
+    """Follows names in one function, by the text."""
+
+    def __init__(self, facts: FileFacts, load: Load) -> None:
+        self.facts = facts
+        self.load = load
+        function = facts.function(load.call)
+        self.body = function.node if function is not None else facts.tree
+        self.names: set[str] = set()
+        self.queue: list[str] = []
+
+    def follow(self) -> None:
+        self.use(self.load.call)
+        while self.queue:
+            name = self.queue.pop()
+            for node in own_nodes(self.body):
+                if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and path_of(node) == name:
+                    if node.lineno >= self.load.call.lineno:
+                        self.use(node)
+
+    def taint(self, target: ast.expr) -> None:
+        path = path_of(target)
+        if path is not None and path not in self.names:
+            self.names.add(path)
+            self.queue.append(path)
+
+    def use(self, node: ast.expr) -> None:
+        """Climb from an occurrence to what is done with it."""
+        child: ast.AST = node
+        parent = self.facts.parents.get(child)
+        key = ""
+        while parent is not None:
+            if isinstance(parent, ast.Subscript) and child is parent.value:
+                key = str(parent.slice.value) if isinstance(parent.slice, ast.Constant) else "state"
+                if isinstance(parent.ctx, (ast.Store, ast.Del)):
+                    return
+            elif isinstance(parent, ast.Attribute):
+                outcome = self.method(parent)
+                if outcome is None:
+                    return
+                if outcome:
+                    key = outcome
+                parent, child = self.facts.parents.get(parent), parent
+            elif isinstance(parent, ast.Call):
+                self.argument(parent, child, key)
+                return
+            elif isinstance(parent, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+                self.bind(parent, key)
+                return
+            elif isinstance(parent, (ast.For, ast.AsyncFor)):
+                if child is parent.iter:
+                    self.targets(parent.target)
+                return
+            elif isinstance(parent, ast.comprehension):
+                if child is not parent.iter:
+                    return
+                parent, child = self.facts.parents.get(parent), parent
+                continue
+            elif isinstance(parent, (ast.Compare, ast.Delete, ast.Expr, ast.If, ast.Assert, ast.JoinedStr, ast.FormattedValue)):
+                return
+            elif isinstance(parent, (ast.Return, ast.Yield)):
+                self.load.others.append(parent)
+                return
+            elif isinstance(parent, ast.stmt):
+                self.load.others.append(parent)
+                return
+            parent, child = self.facts.parents.get(parent), parent
+
+    def method(self, attribute: ast.Attribute) -> str | None:
+        """An attribute of the loaded thing: a key that it stands for, "" to go on, ``None`` when that was all."""
+        call = self.facts.parents.get(attribute)
+        if attribute.attr in ("to", "cuda"):
+            self.load.moved = True
+            return None
+        if attribute.attr in SILENT_METHODS:
+            return None
+        if attribute.attr in PASSING and isinstance(call, ast.Call) and call.func is attribute:
+            first = call.args[0] if call.args else None
+            return str(first.value) if isinstance(first, ast.Constant) else "state"
+        self.load.others.append(attribute)
+        return None
+
+    def argument(self, call: ast.Call, child: ast.AST, key: str) -> None:
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if child is call.func:
+            # state.items(), saved.get("weights"): go on from the call
+            self.use_from(call, key)
+        elif name == "load_state_dict":
+            self.load.states.append(call)
+            if any(k.arg == "map_location" for k in call.keywords):
+                self.load.misplaced = call
+        elif name in ("dict", "OrderedDict", "deepcopy", "copy", "zip"):
+            self.use_from(call, key or "state")
+        elif name in ("set_rng_state", "set_rng_state_all"):
+            self.load.generator_state = True
+        elif name not in HARMLESS_CALLS and not BOOKKEEPING.search(key):
+            self.load.others.append(call)
+
+    def use_from(self, call: ast.Call, key: str) -> None:
+        parent = self.facts.parents.get(call)
+        if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+            self.bind(parent, key)
+        elif parent is not None and not isinstance(parent, ast.Expr):
+            self.use(call)
+
+    def bind(self, statement: ast.Assign | ast.AnnAssign | ast.NamedExpr, key: str) -> None:
+        if key and GENERATOR_STATES.search(key):
+            self.load.generator_state = True
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            if isinstance(target, ast.Subscript):
+                self.taint(target.value)  # renamed[k] = v
+            elif isinstance(target, ast.Name):
+                self.taint(target)
+            elif isinstance(target, (ast.Tuple, ast.List)):
+                self.targets(target)
+            elif not key or not BOOKKEEPING.search(key):
+                self.load.others.append(statement)
+                self.taint(target)
+            else:
+                self.taint(target)
+
+    def targets(self, target: ast.expr) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                self.taint(node)
+
+
+# -- what speaks against a finding -------------------------------------------------------------------------------------
+
+
+def is_settled(facts: FileFacts, load: Load) -> bool:
+    """Whether the author took care of the device in another way, or the file cannot hold tensors of a card."""
+    if _other_arm_maps(facts, load.call) or _saved_here(facts, load.call):
+        return True
+    if load.name != "torch.load":
+        texts = [n.value for n in ast.walk(facts.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        return any(host in text for text in texts for host in CPU_HOSTS)
+    return False
+
+
+def _other_arm_maps(facts: FileFacts, call: ast.Call) -> bool:
+    """``if use_cuda: load(f)`` / ``else: load(f, map_location=…)``; ``try``/``except`` alike; a test for the card around it."""
+    child: ast.AST = call
+    parent = facts.parents.get(child)
+    while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
+            if any(_maps(node) for node in ast.walk(parent)):
+                return True
+            if re.search(r"cuda|gpu|device|avail", ast.unparse(parent.test), re.IGNORECASE):
+                return True
+        if isinstance(parent, ast.Try) and any(_maps(node) for handler in parent.handlers for node in ast.walk(handler)):
+            return True
+        parent, child = facts.parents.get(parent), parent
+    return False
+
+
+def _maps(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg == "map_location"
+
+
+def _saved_here(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether the same function saves to the file that it reads: written and read by one process."""
+    if not call.args:
+        return False
+    function = facts.function(call)
+    body = function.node if function is not None else facts.tree
+    wanted = ast.unparse(call.args[0])
+    for node in ast.walk(body):
+        if isinstance(node, ast.Call) and len(node.args) > 1 and getattr(node.func, "attr", "") == "save":
+            if ast.unparse(node.args[1]) == wanted:
+                return True
+    return False
+
+
+# -- where to ---------------------------------------------------------------------------------------------------------
+
+
+def location(facts: FileFacts, load: Load) -> tuple[str, str, str]:
+    """What to pass as ``map_location``: (expression or "", doubt, why there is none)."""
+    wanted = {m.device for m in load.meetings}
+    wanted |= {d for d in (_receiver_device(s) for s in facts.records.steps if s.node in load.states) if d is not None and not d.host}
+    doubt = ""
+    if load.others:
+        doubt = "what else is done with the loaded object was not followed"
+    if load.generator_state and not load.meetings:
+        return '"cpu"', doubt, ""  # the states of generators have to be there
+    expression = ""
+    if len(wanted) == 1:
+        device = wanted.pop()
+        found = [_named(scope, device) for scope in load.scopes]
+        expression = found[0] if found and all(f == found[0] for f in found) else ""
+    elif not wanted:
+        candidates = [_device_variables(scope) for scope in load.scopes]
+        common = [name for name in candidates[0] if all(name in names for names in candidates)] if candidates else []
+        expression = common[0] if len(common) == 1 else ""
+    if expression:
+        return expression, "", ""
+    if load.meetings:
+        return "", "", "its tensors are used beside others on a device that nothing names here"
+    return '"cpu"', doubt, ""
+
+
+def _receiver_device(step: Step) -> Device | None:
+    if step.kind != "load_state_dict":
+        return None
+    value = step.subject
+    return value.data.device if value.kind is Kind.OBJECT else value.device
+
+
+def _named(scope: Scope, device: Device) -> str:
+    """A variable for ``device`` that ``torch.load`` accepts, or ``f"cuda:{rank}"`` for one that is a number."""
+    for reference in references(scope, device):
+        if reference.kind == "variable" and not reference.doubt:
+            return reference.device
+    for path, value in _variables(scope):
+        if value.kind is Kind.NUMBER and value.data is None and as_device(value) == device:
+            return f'f"cuda:{{{path}}}"'
+    return ""
+
+
+def _device_variables(scope: Scope) -> list[str]:
+    return [
+        path
+        for path, value in _variables(scope)
+        if value.kind is Kind.DEVICE and value.device is not None and value.device.kind == "symbol" and not value.device.assumed
+        and not value.flags & {"maybe_none", "maybe_unbound"}
+    ]  # fmt: skip
+
+
+def _variables(scope: Scope) -> Iterator[tuple[str, Value]]:
+    yield from scope.names.items()
+    name = self_name(scope)
+    if name and scope.self_object is not None:
+        for attribute, value in scope.self_object.attrs.items():
+            yield f"{name}.{attribute}", value

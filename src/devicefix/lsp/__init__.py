@@ -1,0 +1,1 @@
+"""The language server: the engine's findings and fixes in an editor."""

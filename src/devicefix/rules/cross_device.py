@@ -1,0 +1,112 @@
+"""DVF601: tensors on two accelerators meet, or one that was brought to the CPU meets an accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.crossings import Crossing, crossings
+from devicefix.findings import Finding
+from devicefix.rules.base import Example, Rule
+from devicefix.rules.findings_for import finding, fix
+from devicefix.rules.wording import other_side, place, short, where
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+
+CODE, NAME = "DVF601", "cross-device"
+
+
+def check(facts: FileFacts) -> Iterator[Finding]:
+    for crossing in crossings(facts):
+        repair = fix(crossing.title, *crossing.changes) if crossing.changes else None
+        related = ((crossing.mix.node, "they meet here"),) if crossing.mix.node is not crossing.node else ()
+        yield finding(
+            facts, CODE, NAME, crossing.node, _message(crossing), fix=repair, note=crossing.note, related=related
+        )
+
+
+def _message(crossing: Crossing) -> str:
+    mix = crossing.mix
+    if crossing.kind == "stale" and crossing.move is not None:
+        target = short(crossing.move.call.args[0])
+        return (
+            f"{short(crossing.move.call)} moves to {target}, which was set when the module was built and still is the CPU; "
+            f"the result meets {other_side(mix)}, {where(mix)}"
+        )
+    if crossing.kind == "literal":
+        return (
+            f"{short(crossing.node)} is created {place(mix.culprit.device)} whatever the card of the inputs is, "
+            f"but meets {short(mix.partner_node)}, {where(mix)}"
+        )
+    if crossing.kind == "host" and crossing.move is not None:
+        moved = f", brought there by {short(crossing.move.call)} at line {crossing.move.call.lineno}" if crossing.move.call is not mix.culprit_node else ""
+        return f"{short(mix.culprit_node)} is on the CPU{moved}, but meets {other_side(mix)}, {where(mix)}"
+    return f"{short(mix.culprit_node)} is {place(mix.culprit.device)}, but meets {other_side(mix)}, {where(mix)}"
+
+
+RULE = Rule(
+    code=CODE,
+    name=NAME,
+    summary="tensors on two devices meet, neither of them there by default",
+    explanation="""
+A model that is split over several cards has to copy its activations from one to the next, and labels to where the logits come out. An operation on
+`cuda:0` and `cuda:1` stops with "Expected all tensors to be on the same device", also where one side has no dimensions. The same goes for scratch memory that a
+library function creates on a card by number, while its inputs are on another.
+
+Also reported: a tensor that was brought to the CPU and then meets one on a device, and a module that moves its inputs to a `self.device` that was set when the
+module was built and that `.to()` does not update.
+""",
+    fix_safety="""
+The fix copies one operand to the other by relation (`b.to(a.device)`), or creates the scratch with `device=x.device`. It writes no card number, so it is right for any
+split, and does nothing where both are on one card. It is safe.
+
+What was brought to the CPU on purpose, and a stale `self.device`, are reported only: the remedy is a choice.
+""",
+    check=check,
+    examples=(
+        Example(
+            before='''
+import torch
+
+
+def smoothed(values, other="cuda:1"):
+    weight = torch.full((3,), 0.5, device="cuda:0")
+    shifted = torch.ones(3, device="cuda:1")
+    return shifted * weight
+
+
+def run(device):
+    return smoothed(None).cpu()
+''',
+            after='''
+import torch
+
+
+def smoothed(values, other="cuda:1"):
+    weight = torch.full((3,), 0.5, device="cuda:0")
+    shifted = torch.ones(3, device="cuda:1")
+    return shifted * weight.to(shifted.device)
+
+
+def run(device):
+    return smoothed(None).cpu()
+''',
+        ),
+    ),
+    silent=(
+        '''
+import torch
+
+
+def total(pieces):
+    parts = [piece.sum() for piece in pieces]
+    return sum(part.to(parts[0].device) for part in parts)  # every copy is explicit
+
+
+def run(device):
+    return total([torch.ones(3, device=device), torch.ones(2, device=device)])
+''',
+    ),
+    references=("https://pytorch.org/docs/stable/notes/cuda.html",),
+)

@@ -1,0 +1,187 @@
+"""DVF503: the optimizer, its state or a copy of the model is made before the model is moved."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.order import LateMove, Steps, meeting_nodes
+from devicefix.analysis.ownership import Ownership
+from devicefix.analysis.reorder import Refusal, Reordering, moved_up, same_block
+from devicefix.analysis.unmoved import unmoved_modules
+from devicefix.codemods.changes import MoveStatement
+from devicefix.findings import Finding
+from devicefix.rules.base import Example, Rule
+from devicefix.rules.findings_for import finding, fix
+from devicefix.rules.wording import short
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+
+CODE, NAME = "DVF503", "optimizer-before-move"
+
+
+def check(facts: FileFacts) -> Iterator[Finding]:
+    kinds = {step.kind for step in facts.records.steps}
+    if "move" not in kinds or not kinds & {"optimizer", "copy"}:
+        return
+    ownership = Ownership(facts)
+    steps = Steps(facts, ownership)
+    late = list(steps.late_moves())
+    if "copy" in kinds:
+        copies = (steps.move_after_copy(unmoved.origin) for unmoved in unmoved_modules(facts, ownership))
+        late += [copy for copy in copies if copy is not None]
+    worst: dict[ast.AST, LateMove] = {}
+    for found in late:
+        known = worst.get(found.move.node)
+        if facts.here(found.move.node) and (known is None or _before(facts, found, known)):
+            worst[found.move.node] = found
+    for found in worst.values():
+        yield from _finding(facts, found)
+
+
+def _before(facts: FileFacts, a: LateMove, b: LateMove) -> bool:
+    """Of two things that come before one move, the worse one is reported; of two alike, the earlier one."""
+    if (a.kind == "order") != (b.kind == "order"):
+        return b.kind == "order"
+    return getattr(a.before.node, "lineno", 0) < getattr(b.before.node, "lineno", 0)
+
+
+def _finding(facts: FileFacts, late: LateMove) -> Iterator[Finding]:
+    moved = late.move.node
+    order = _order(facts, late)
+    if late.kind == "order" and not isinstance(order, Reordering):
+        return  # it works as it is; only a line that can simply be moved up is worth a remark
+    change = None
+    if isinstance(order, Reordering):
+        move = MoveStatement(order.statement, order.anchor)
+        change = fix("move the model first", move, unsafe=order.doubt)
+    note = order.note if isinstance(order, Refusal) else ""
+    yield finding(
+        facts, CODE, NAME, moved, _message(late), fix=change, note=note,
+        related=((late.before.node, "made here"), *(((late.resume.node, "its state is loaded here"),) if late.resume else ())),
+    )  # fmt: skip
+
+
+def _message(late: LateMove) -> str:
+    call = late.move.node
+    model = short(call.func.value) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "the model"
+    line = getattr(late.before.node, "lineno", 0)
+    if late.kind == "copy":
+        return f"{model} is moved after it was copied at line {line}: the copy stays on the CPU, and the two meet later"
+    name = late.before.other.data.external.rpartition(".")[2] if late.before.other is not None else "the optimizer"
+    if late.kind == "resume":
+        loaded = getattr(late.resume.node, "lineno", 0) if late.resume else 0
+        return (
+            f"{model} is moved after the state of its optimizer was loaded at line {loaded}: the state stays on the CPU, and `step()` fails"
+        )
+    if late.kind == "eager":
+        return f"{model} is moved after `{name}` made its state at line {line}: the state stays on the CPU, and `step()` fails"
+    return (
+        f"{model} is moved after `{name}` was given its parameters at line {line}; this works, because `.to()` keeps the parameter objects, "
+        "but the documentation asks for the move first"
+    )
+
+
+def _order(facts: FileFacts, late: LateMove) -> Reordering | Refusal:
+    """The way to bring the move before what it should precede."""
+    nodes = meeting_nodes(late.before.scope, late.before.node, late.move.scope, late.move.node)
+    if nodes is None or not all(facts.here(node) for node in nodes):
+        return Refusal("the two stand in different functions")
+    if nodes[1] is not late.move.node:
+        return Refusal("the move happens inside a function that is called later")
+    found = same_block(facts, *nodes)
+    if found is None:
+        return Refusal("the two do not stand in one block")
+    return moved_up(facts, *found)
+
+
+RULE = Rule(
+    code=CODE,
+    name=NAME,
+    summary="an optimizer, its state or a copy of the model is made before the model is moved",
+    explanation="""
+What is made of a model's parameters before the model is moved can be left behind. Three cases fail:
+
+- `optimizer.load_state_dict(…)` puts the state where the parameters are at that moment. After a later move of the model, momentum and averages are
+  still on the CPU, and `step()` fails.
+- `Adagrad` makes its state in its constructor.
+- `copy.deepcopy(model)` for a moving average or a target network copies the parameters where they are; the copy is not moved with the model.
+
+A program that moves the state by hand, loads it again after the move, or builds another optimizer then, is left alone.
+
+The plain order, an optimizer that is built and then the model moved, works with today's PyTorch, because `Module.to` keeps the parameter objects. The
+documentation of `torch.optim` nevertheless asks to move the model first, and the order breaks as soon as the state is restored or parameters are
+replaced. It is reported as what it is, a matter of order, and only where the move can simply be put first: both stand in one block, and nothing
+in between runs the model. Where it would take more than that, the rule says nothing about an order that works.
+""",
+    fix_safety="""
+The fix puts the statement that moves the model before the one that should follow it. It is safe when nothing in between runs the model, asks where it
+is, hands it to other code, or sets a name that the move needs.
+
+There is no fix where the two stand in different functions or blocks, where the move is part of a larger statement, or where the model runs in between.
+""",
+    check=check,
+    examples=(
+        Example(
+            before='''
+import torch
+from torch import nn
+
+
+def build(device):
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+    model.to(device)
+    return model, optimizer
+
+
+def run(device):
+    torch.manual_seed(0)
+    model, optimizer = build(device)
+    model(torch.ones(4, 3, device=device)).sum().backward()
+    optimizer.step()
+    return model.weight.detach()
+''',
+            after='''
+import torch
+from torch import nn
+
+
+def build(device):
+    model = nn.Linear(3, 2)
+    model.to(device)
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+    return model, optimizer
+
+
+def run(device):
+    torch.manual_seed(0)
+    model, optimizer = build(device)
+    model(torch.ones(4, 3, device=device)).sum().backward()
+    optimizer.step()
+    return model.weight.detach()
+''',
+        ),
+    ),
+    silent=(
+        '''
+import torch
+from torch import nn
+
+
+def run(device):
+    torch.manual_seed(0)
+    student, teacher = nn.Linear(3, 2), nn.Linear(3, 2)
+    student.to(device)
+    optimizer = torch.optim.Adagrad(student.parameters(), lr=0.1)
+    teacher.to(device)  # the optimizer does not hold it
+    x = torch.ones(4, 3, device=device)
+    nn.functional.mse_loss(student(x), teacher(x).detach()).backward()
+    optimizer.step()
+    return student.weight.detach()
+''',
+    ),
+    references=("https://pytorch.org/docs/stable/optim.html#constructing-it",),
+)
