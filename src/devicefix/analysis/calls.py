@@ -155,6 +155,9 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, 
         result = call_closure(it, frame, Closure(function.data[2]), args, receiver, node=node)
         if name in torch_api.MOVE_METHODS and receiver.kind is Kind.OBJECT:
             it.records.moves.append(Move(node, name, receiver, result, None, frame.scope()))
+            if not receiver.data.is_module:
+                moved = result if result.kind is Kind.OBJECT else receiver
+                heap.moved_itself(it, moved.data, tensors.move_target(name, args)[0])
             if receiver.data.is_module and receiver.data.device is None:
                 heap.move_object(it, frame, node, receiver, tensors.move_target(name, args)[0])
         return result

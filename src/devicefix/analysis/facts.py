@@ -220,6 +220,16 @@ class FileFacts:
         return sorted(self.records.mixes, key=lambda mix: mix.assumed)
 
     @cached_property
+    def excused(self) -> set[ast.AST]:
+        """Where values were made whose move was dropped later: the dropped move is the fault, not the creation."""
+        from devicefix.analysis.dropped import dropped_moves
+
+        return {
+            origin.node for drop in dropped_moves(self) for value in drop.values for origin in value.origins
+            if origin.kind in ("factory", "legacy")
+        }  # fmt: skip
+
+    @cached_property
     def host_roots(self) -> set[Device]:
         """Assumed devices that must be the CPU: a function turns values on them into arrays as they are."""
         return {
@@ -239,7 +249,16 @@ class FileFacts:
             and isinstance(self.parents.get(move.call), (ast.Assign, ast.AnnAssign))
         }  # fmt: skip
 
+    def moved_ident(self, mix: Mix) -> Hashable:
+        """The identity of the culprit, or of the tensor that it is a part or view of, if that was moved."""
+        ident = mix.culprit.ident
+        while ident is not None and ident not in self.moved_idents:
+            if not (isinstance(ident, tuple) and len(ident) > 1 and ident[0] in ("item", "attr", "same")):
+                return None
+            ident = ident[1]
+        return ident
+
     def is_stale(self, mix: Mix) -> bool:
         """Whether the culprit is an older name for a tensor that was moved under another."""
-        ident = mix.culprit.ident
+        ident = self.moved_ident(mix)
         return ident is not None and ident in self.moved_idents and self.moved_idents[ident].time <= mix.time

@@ -55,8 +55,9 @@ class Frame:
     def scope(self) -> Scope:
         """A snapshot of this frame."""
         caller = self.parent.scope() if self.parent is not None and self.call is not None else None
+        names = {**self.outer, **self.names} if self.outer else dict(self.names)
         return Scope(
-            self.function, self.module, dict(self.names), self.self_object, self.assumed, self.statement, self.call, caller
+            self.function, self.module, names, self.self_object, self.assumed, self.statement, self.call, caller
         )
 
 

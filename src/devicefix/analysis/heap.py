@@ -338,6 +338,17 @@ def escape(it: Interpreter, values: Iterable[Value]) -> None:
             escape(it, elements(value))
 
 
+def moved_itself(it: Interpreter, obj: Obj, device: Device | None) -> None:
+    """An object's own ``to`` ran: whatever it could not be followed into is believed to have moved."""
+    for name, value in obj.attrs.items():
+        if value.is_tensor and value.device is not None and value.device.host:
+            obj.attrs[name] = value.replace(device=device, origins=())
+        elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            obj.attrs[name] = _map(value, lambda v: v.replace(device=device, origins=()) if v.is_tensor and v.device is not None and v.device.host else v)
+    obj.version += 1
+    it.heap_version += 1
+
+
 # -- containers of modules, and instances as containers ----------------------------------------------------------------
 
 

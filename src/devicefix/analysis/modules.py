@@ -169,7 +169,10 @@ def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, 
         operands.extend(tensors._tensors(value, argument))
     packed = any(v.has("packed") for v, _ in operands)
     device: Device | None = None
-    if obj.stateful:
+    given_state = [v for v in obj.attrs.values() if v.is_tensor]
+    if obj.stateful and fact.loss and given_state and all(v.rank == 0 for v in given_state):
+        pass  # ``pos_weight=torch.tensor(5.0)``: a number that may stay on the CPU
+    elif obj.stateful:
         state = Value(
             Kind.TENSOR, device=obj.device if obj.device is not None else (tensors.DEFAULT if obj.origins else None),
             dtype=DType.FLOAT, rank=-1, origins=obj.origins, data=obj, flags=frozenset({"module_state"}), ident=("module", id(obj)),

@@ -48,7 +48,7 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
         if facts.is_stale(mix) or (mix.assumed and mix.partner.device in facts.host_roots):
             continue
         for origin in origins_of(mix.culprit, kind):
-            if not isinstance(origin.node, ast.Call) or not facts.here(origin.node):
+            if not isinstance(origin.node, ast.Call) or not facts.here(origin.node) or origin.node in facts.excused:
                 continue
             new = found.setdefault(origin.node, NewTensor(origin.node))
             new.mixes.append(mix)
@@ -139,6 +139,7 @@ def _same_dtype_side(reference: Reference) -> bool:
 def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[Reference]:
     """References that hold in every context in which the tensor was created and met another device."""
     lists: list[list[Reference]] = []
+    scopes: list[Scope] = []
     seen: set[int] = set()
     for mix, origin in zip(new.mixes, new.origins):
         if id(origin) in seen:
@@ -146,6 +147,7 @@ def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[R
         seen.add(id(origin))
         partners = [m.partner for m, o in zip(new.mixes, new.origins) if o is origin]
         operands = [v for m, o in zip(new.mixes, new.origins) if o is origin for v in _operand_values(m, origin)]
+        scopes.append(origin.scope)
         lists.append(
             references(
                 origin.scope, mix.partner.device, sized_by=_sizes(origin), partners=[*partners, *operands],
@@ -154,16 +156,28 @@ def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[R
         )  # fmt: skip
     if any(any(r.kind == "tensor" for r in found) for found in lists) and _kept_in_attribute(new):
         # made while everything was still on the CPU and met later: that call needs no reference to the device
-        lists = [found for found in lists if any(r.kind == "tensor" for r in found)]
+        kept = [(found, scope) for found, scope in zip(lists, scopes) if any(r.kind == "tensor" for r in found)]
+        lists, scopes = [found for found, _ in kept], [scope for _, scope in kept]
     if not lists:
         return []
-    common = lists[0]
-    for other in lists[1:]:
-        by_text = {r.device: r for r in other}
-        common = [_weaker(r, by_text[r.device]) for r in common if r.device in by_text]
-    common.sort(key=lambda r: r.rank)
+    common = _agreed(lists, scopes)
     others = [s for s in facts.records.scopes.get(new.call, ()) if not any(s is o.scope for o in new.origins)]
     return [r for r in common if all(_holds(r, scope) for scope in others)]
+
+
+def _agreed(lists: list[list[Reference]], scopes: list[Scope]) -> list[Reference]:
+    """References that some context proves and no other one contradicts."""
+    merged: dict[str, Reference] = {}
+    for found in lists:
+        for reference in found:
+            known = merged.get(reference.device)
+            merged[reference.device] = reference if known is None else _weaker(known, reference)
+    proven = [{r.device for r in found} for found in lists]
+    agreed = [
+        r for text, r in merged.items()
+        if all(text in texts or (r.kind == "tensor" and _holds(r, scope)) for texts, scope in zip(proven, scopes))
+    ]  # fmt: skip
+    return sorted(agreed, key=lambda r: r.rank)
 
 
 def _kept_in_attribute(new: NewTensor) -> bool:

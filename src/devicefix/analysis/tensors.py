@@ -201,10 +201,11 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
     tensors = [v for v in values if v.is_tensor]
     if returns in ("tensor", "tensors", "self"):
         if not tensors:
-            known = values[0] if values else None
-            if returns == "tensor" and known is not None:
+            known = values[0] if values else args.get(0)
+            if returns == "tensor":
                 # torch functions return tensors whatever they are given
-                return Value(Kind.TENSOR, device=known.device, flags=frozenset({"guessed"}))
+                device = known.device if known is not None else None
+                return Value(Kind.TENSOR, device=device, dtype=DTYPE_CLASSES.get(fact.output_dtype, DType.UNKNOWN))
             return Value(Kind.UNKNOWN, device=known.device if known is not None else None)
         result = _tensor_result(fact, args, values, tensors, device)
         if returns == "tensors":

@@ -65,14 +65,12 @@ def read_settings(raw: Any, root: Path | None = None) -> ClientSettings:
 
 
 def _unwrapped(raw: Any) -> Mapping[str, Any]:
-    for _ in range(3):
-        if not isinstance(raw, Mapping):
-            return {}
-        inner = raw.get(SECTION, raw.get("settings"))
-        if not isinstance(inner, Mapping):
-            break
-        raw = inner
-    return raw
+    table: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    for name in ("settings", SECTION, "settings"):
+        inner = table.get(name)
+        if isinstance(inner, Mapping):
+            table = inner
+    return table
 
 
 def _kebab(name: str) -> str:

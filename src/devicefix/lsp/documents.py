@@ -76,7 +76,7 @@ class Documents:
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
-    def keys(self) -> list[str]:
+    def open_keys(self) -> list[str]:
         """Files and notebooks that are open."""
         return [d.uri for d in self._documents.values() if not d.notebook and is_python(d)] + list(self._notebooks)
 

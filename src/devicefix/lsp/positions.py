@@ -11,6 +11,13 @@ from devicefix.source.lines import LineIndex
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 
+def encoding_of(name: str | t.PositionEncodingKind | None) -> Encoding:
+    """The encoding that an editor and the server agreed on; UTF-16 if they did not."""
+    if name in ("utf-8", t.PositionEncodingKind.Utf8):
+        return "utf-8"
+    return "utf-32" if name in ("utf-32", t.PositionEncodingKind.Utf32) else "utf-16"
+
+
 def units(text: str, encoding: Encoding) -> int:
     """How long ``text`` is in the units of an encoding."""
     if encoding == "utf-32" or text.isascii():

@@ -40,9 +40,11 @@ class EditorProject(Project):
 
     def changed_on_disk(self, paths: Iterable[Path] | None = None) -> set[Path]:
         """Forget files that are not open and were changed, created or deleted; None: look at every file in use."""
-        known = dict(self._stamps)
-        asked = set(known) if paths is None else set(paths)
-        changed = {path for path in asked if path not in self.overlay and (paths is not None or _stamp(path) != known[path])}
+        if paths is None:
+            changed = {path for path, stamp in self._stamps.items() if _stamp(path) != stamp}
+        else:
+            changed = set(paths)
+        changed -= self.overlay.keys()
         for path in changed:
             self._stamps.pop(path, None)
             self.forget(path)

@@ -21,7 +21,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     for mix in facts.mixes:
         if not facts.is_stale(mix) or not facts.here(mix.node):
             continue
-        move = facts.moved_idents[mix.culprit.ident]
+        move = facts.moved_idents[facts.moved_ident(mix)]
         if (mix.node, move.call) in reported or not facts.here(move.call):
             continue
         reported.add((mix.node, move.call))

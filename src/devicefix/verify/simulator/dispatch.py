@@ -109,8 +109,18 @@ class SimulatorMode(TorchDispatchMode):
         assert found is not None
         if undecided:
             _settle(tensors, found)
-        if not plan.scalar_output:
+        if plan.scalar_output:
+            return out
+        if host or not isinstance(out, Tensor):
             _tag_results(plan, out, args, tensors, found, host)
+            return out
+        try:  # the usual case, inlined: one fresh result
+            storage = out.untyped_storage()
+        except (NotImplementedError, RuntimeError):
+            set_if_unset(out, found)
+            return out
+        if storage._devicefix_tag is None:
+            storage._devicefix_tag = found
         return out
 
 

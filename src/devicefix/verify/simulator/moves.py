@@ -161,7 +161,10 @@ def gradient_of(self: Any) -> Any:
     gradient = RAW["grad"].__get__(self)
     if gradient is None:
         return None
-    theirs, mine = tag_of(gradient), tag_of(self)
+    try:  # inlined `tag_of`: optimizers ask for every gradient several times per step
+        theirs, mine = gradient.untyped_storage()._devicefix_tag, self.untyped_storage()._devicefix_tag
+    except (NotImplementedError, RuntimeError):
+        theirs, mine = tag_of(gradient), tag_of(self)
     if theirs is not mine and (mine is None or theirs is None or theirs.device is not mine.device):
         set_tag(gradient, mine)
     return gradient
