@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
+from devicefix import fix
 from devicefix.config.schema import KEYS
 from devicefix.engine.check import known_rules
+from devicefix.engine.diff import text_diff
 from devicefix.report.rule_page import sentence
 from devicefix.rules.base import Example, Rule
 from devicefix.settings import OUTPUT_FORMATS, Settings
@@ -85,7 +86,8 @@ def _toml(value: object) -> str:
 
 def formats_table() -> str:
     """The output formats."""
-    return "\n".join(["| name | what it is |", "|---|---|", *(f"| `{name}` | {FORMATS[name]} |" for name in OUTPUT_FORMATS)])
+    rows = [f"| `{name}` | {FORMATS[name]} |" for name in OUTPUT_FORMATS]
+    return "\n".join(["| name | what it is |", "|---|---|", *rows])
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -107,11 +109,11 @@ def rule_page(rule: Rule) -> str:
     if rule.silent:
         parts += ["## Not reported", "These programs look alike, and run on the CPU and on an accelerator."]
         parts += [_code(program, "python") for program in rule.silent]
-    parts += [
-        "## Turning it off",
-        f"On one line: `# devicefix: ignore[{rule.code}]`. Everywhere: `ignore = [\"{rule.code}\"]` in the "
-        "[configuration](../configuration.md). More ways are under [suppression](../suppression.md).",
-    ]
+    off = (
+        f'On one line: `# devicefix: ignore[{rule.code}]`. Everywhere: `ignore = ["{rule.code}"]` in the '
+        "[configuration](../configuration.md). More ways are under [suppression](../suppression.md)."
+    )
+    parts += ["## Turning it off", off]
     if rule.references:
         parts += ["## References", "\n".join(f"- <{reference}>" for reference in rule.references)]
     return "\n\n".join(parts) + "\n"
@@ -125,8 +127,9 @@ def _example(example: Example) -> list[str]:
 
 
 def _diff(example: Example) -> str:
-    before, after = (text.lstrip("\n").splitlines(keepends=True) for text in (example.before, example.after))
-    return "".join(difflib.unified_diff(before, after, "example.py", "example.py"))
+    """What the rewrite really changes."""
+    before = example.before.lstrip("\n")
+    return text_diff(before, fix(before, unsafe=example.unsafe).new_text, "example.py")
 
 
 def _code(text: str, language: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from codemods.helpers import call, changed, name, statement
-from devicefix.codemods.changes import AppendToExpression, ReplaceExpression, WrapExpression
+from devicefix.codemods.changes import AppendToExpression, EditCall, ReplaceExpression, Unwrap, WrapExpression
 from devicefix.engine.selfcheck import CheckFailed
 
 
@@ -124,6 +124,50 @@ def test_nested_suffixes_come_in_the_order_of_nesting() -> None:
 def test_nothing_is_changed_inside_an_f_string(code: str) -> None:
     with pytest.raises(CheckFailed, match="f-string"):
         changed(code, lambda s: [AppendToExpression(name(s.tree(), "a"), ".to(d)")])
+
+
+@pytest.mark.parametrize(
+    ("before", "node", "inner", "after"),
+    [
+        ("y = f(a).to(d)", "f(a).to(d)", "f(a)", "y = f(a)"),
+        ("y = f(a).to(d).g()", "f(a).to(d)", "f(a)", "y = f(a).g()"),
+        ("y = f(a)", "f(a)", "a", "y = a"),
+        ("y = f(a + b)", "f(a + b)", "a + b", "y = a + b"),
+        ("y = f(a + b) * 2", "f(a + b)", "a + b", "y = (a + b) * 2"),
+        ("y = f((a + b)) * 2", "f((a + b))", "a + b", "y = (a + b) * 2"),
+        ("y = (a + b).to(d) * 2", "(a + b).to(d)", "a + b", "y = (a + b) * 2"),
+        ("y = f(a + b).g()", "f(a + b)", "a + b", "y = (a + b).g()"),
+        ("y = f(1).g()", "f(1)", "1", "y = (1).g()"),
+        ("y = f(1) + 2", "f(1)", "1", "y = 1 + 2"),
+        ("g(f(a, b))", "f(a, b)", "b", "g(b)"),
+        ("g(f((a, b)))", "f((a, b))", "(a, b)", "g((a, b))"),
+        ("y = f(\n    g(\n        1,  # one\n    )\n)", "f(*)", "g(*)", "y = g(\n        1,  # one\n    )"),
+        ("y = f(\n    a\n    + b\n)", "f(*)", "a\n    + b", "y = (a\n    + b)"),
+        ("y = f(\n    a\n    .b()\n).to(d)", "f(*).to(d)", "a\n    .b()", "y = (a\n    .b())"),
+        ("y = (\n  f(a\n  .b())\n)", "f(*)", "a\n  .b()", "y = (\n  a\n  .b()\n)"),
+    ],
+)
+def test_what_stands_around_an_expression_goes(before: str, node: str, inner: str, after: str) -> None:
+    from fnmatch import fnmatchcase
+
+    def find(source, pattern):  # type: ignore[no-untyped-def]
+        import ast
+
+        nodes = [n for n in ast.walk(source.tree()) if isinstance(n, ast.expr)]
+        pattern = pattern.replace("[", "[[]")
+        return next(n for n in nodes if fnmatchcase(source.segment(n), pattern))
+
+    assert changed(before + "\n", lambda s: [Unwrap(find(s, node), find(s, inner))]) == after + "\n"
+
+
+def test_unwrapping_combines_with_changes_inside_and_keeps_comments() -> None:
+    def make(source):  # type: ignore[no-untyped-def]
+        inner = call(source.tree(), "g")
+        return [Unwrap(call(source.tree(), "to"), inner), EditCall(inner, (("device", "d"),))]
+
+    assert changed("y = g(a).to(d)\n", make) == "y = g(a, device=d)\n"
+    with pytest.raises(CheckFailed, match="comment"):
+        changed("y = g(a).to(\n    d,  # why\n)\n", make)
 
 
 @pytest.mark.parametrize("start", [":, b", "1:2"])

@@ -225,13 +225,21 @@ def _getattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> 
         return attribute(it, frame, base, name.data)
     if isinstance(name.data, str):
         return attribute(it, frame, base, name.data)
+    if base.kind is Kind.OBJECT and COMPUTED in base.data.attrs:
+        return attribute(it, frame, base, COMPUTED)
     return Value(Kind.UNKNOWN, ident=("call", node))
+
+
+#: stands for every attribute whose name is computed
+COMPUTED = "<computed>"
 
 
 def _setattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     base, name, value = args.get(0), args.get(1), args.get(2)
     if base is not None and name is not None and value is not None and isinstance(name.data, str):
         heap.write_attribute(it, frame, base, name.data, value)
+    elif base is not None and name is not None and value is not None and value.is_tensor and not value.has("parameter"):
+        heap.write_attribute(it, frame, base, COMPUTED, value)
     elif base is not None and base.is_module and base.kind is Kind.OBJECT and value is not None and (value.is_module or value.has("parameter")):
         base.data.children.append(value)  # registered under a name that is made at run time
     return NONE

@@ -151,6 +151,13 @@ class DeviceVariables:
                 continue
             if path in self.uses or path in self.definitions or any(path_of(v) in self.uses for v in self._values(cls, path)):
                 return DeviceVariable(path, "self")
+        for path in sorted(self.uses):
+            parts = path.split(".")
+            if len(parts) == 3 and parts[0] == first and parts[2] in NAMES:
+                holder = f"{first}.{parts[1]}"
+                stored = [n for n in ast.walk(cls) if isinstance(n, ast.Attribute) and path_of(n) == holder and isinstance(n.ctx, ast.Store)]
+                if stored and (function.name != "__init__" or min(s.lineno for s in stored) < getattr(node, "lineno", 0)):
+                    return DeviceVariable(path, "self")
         return None
 
     def _values(self, cls: ast.ClassDef, path: str) -> list[ast.expr]:
@@ -191,6 +198,8 @@ class DeviceVariables:
         """The statement that a new module-level definition goes after: the last import of the file's head."""
         last: ast.stmt | None = None
         for statement in self.facts.tree.body:
+            if isinstance(statement, ast.Pass):  # a masked magic of a notebook
+                continue
             if isinstance(statement, (ast.Import, ast.ImportFrom)) or _is_docstring(statement) or _is_import_block(statement):
                 last = statement
                 continue

@@ -120,6 +120,8 @@ def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argu
         rank = -1
     flags = frozenset({"leaf", "explicit_dtype"} if dtype_name else {"leaf"})
     if name.startswith("torch.cuda."):
+        it.records.scopes[node].append(frame.scope())
+        it.records.values[node].extend(args.positional[:1])
         return Value(Kind.TENSOR, device=tensors.CUDA, dtype=dtype, rank=rank, ident=("new", node), flags=flags)
     sources = tuple(s for v in args.every() for s in tensors._sources(v))
     origin = Origin("legacy", node, frame.scope(), detail=name)

@@ -303,13 +303,24 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
     # the tensors of a ParameterList are parameters
     obj.children = [c.replace(device=device, origins=()) if c.is_tensor else c for c in obj.children]
     _move_shared_parameters(obj, device)
-    if obj.cls is not None and any(f is not None for f in (find_method(it, obj.cls, "_apply"),)):
+    own_moves = ("_apply", "to", "cuda") if obj.assumed else ("_apply",)
+    if obj.cls is not None and any(find_method(it, obj.cls, name) is not None for name in own_moves):
         # the class moves the rest itself; believe it
         for name, value in obj.attrs.items():
             if value.is_tensor:
                 obj.attrs[name] = value.replace(device=device, origins=())
             elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
+                _move_members(it, value, device, seen)
                 obj.attrs[name] = _map(value, lambda v: v.replace(device=device, origins=()) if v.is_tensor else v)
+
+
+def _move_members(it: Interpreter, value: Value, device: Device | None, seen: set[int]) -> None:
+    """Move the modules in a list or dict."""
+    for inner in (*elements(value), *([value.element] if value.element is not None else ())):
+        if inner.kind is Kind.OBJECT and inner.data.is_module:
+            _move(it, inner.data, device, seen)
+        elif inner.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            _move_members(it, inner, device, seen)
 
 
 def _move_shared_parameters(obj: Obj, device: Device | None) -> None:

@@ -7,7 +7,8 @@ followed with the values of the arguments. Nothing is executed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
@@ -53,6 +54,7 @@ class Interpreter:
         self.records = records or Records()
         self.budget = STATEMENT_BUDGET
         self.outside_budget = OUTSIDE_BUDGET
+        self.host_only = 0
         self.active: list[ast.AST] = []
         self.relevance: Relevance | None = None  #: of the file that is checked; None: everything matters
         self.home: Any = None  #: the file that is checked
@@ -105,6 +107,15 @@ class Interpreter:
             if handler is not None and handler(self, frame, statement) is False:
                 return False
         return True
+
+    @contextmanager
+    def on_the_host(self, yes: bool) -> Iterator[None]:
+        """While ``yes``, code is interpreted that runs only without an accelerator: nothing can mix there."""
+        self.host_only += yes
+        try:
+            yield
+        finally:
+            self.host_only -= yes
 
     def branch(self, frame: Frame, bodies: list[Callable[[], bool]]) -> bool:
         """Run alternatives from one state and join what they leave behind."""
@@ -363,13 +374,17 @@ def _if(it: Interpreter, frame: Frame, s: ast.If) -> bool:
         narrowing.narrow(it, frame, s.test, False)
         return it.run(frame, s.orelse)
 
+    on_card = narrowing.accelerator_test(s.test)
+
     def then() -> bool:
         narrowing.narrow(it, frame, s.test, True)
-        return it.run(frame, s.body)
+        with it.on_the_host(on_card is False):
+            return it.run(frame, s.body)
 
     def otherwise() -> bool:
         narrowing.narrow(it, frame, s.test, False)
-        return it.run(frame, s.orelse)
+        with it.on_the_host(on_card is True):
+            return it.run(frame, s.orelse)
 
     return it.branch(frame, [then, otherwise])
 

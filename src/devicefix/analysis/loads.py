@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.model import own_nodes
 from devicefix.analysis.references import references, self_name
@@ -24,22 +25,28 @@ if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, LoadedMeeting, Step
     from devicefix.analysis.values import Scope
 
-#: where PyTorch's own weights are published, saved on the CPU
-CPU_HOSTS = ("download.pytorch.org", "s3.amazonaws.com/pytorch")
+#: where weights are published that were saved on the CPU
+CPU_HOSTS = ("download.pytorch.org", "s3.amazonaws.com/pytorch", "data.lip6.fr/cadene")
 
-#: entries of checkpoints that are no tensors, or tensors that are read as numbers
+#: entries of checkpoints that are no tensors, or that are read as numbers
 BOOKKEEPING = re.compile(
-    r"epoch|step|iter|best|acc|loss|score|metric|arg|conf|cfg|hparam|hyper|opt|sched|scaler|\bamp\b|seed|arch|vocab|version|meta|"
-    r"name|class|label|\blr\b|\bf1\b|history|date|time|model|net|state|weight|param|ema|generator|discriminator|encoder|decoder",
+    r"epoch|step|iter|best|\bacc|loss|score|metric|\barg|conf|cfg|hparam|hyper|sched|scaler|\bamp\b|seed|\barch|vocab|version|meta|"
+    r"\bname|class|label|\blr\b|learning_rate|\bf1\b|history|date|time|opts?\b|tokenizer|kwargs",
     re.IGNORECASE,
 )
+#: entries that hold the state of a module or an optimizer
+STATES = re.compile(r"model|net|state|weight|param|ema|generator|discriminator|encoder|decoder|optim", re.IGNORECASE)
+#: receivers of ``load_state_dict`` whose state holds numbers only
+WITHOUT_TENSORS = re.compile(r"scaler|sched", re.IGNORECASE)
 #: states of random generators, which must be on the CPU
 GENERATOR_STATES = re.compile(r"rng|random", re.IGNORECASE)
 
 #: methods of dicts and modules through which the loaded thing is still the same or a part of it
 PASSING = frozenset({"get", "items", "values", "pop", "copy", "state_dict", "setdefault", "float", "half"})
 SILENT_METHODS = frozenset({"keys", "update", "clear", "eval", "train", "requires_grad_", "zero_grad"})
-HARMLESS_CALLS = frozenset({"print", "len", "isinstance", "type", "list", "sorted", "set", "enumerate", "hasattr", "info", "debug"})
+HARMLESS_CALLS = frozenset(
+    {"print", "len", "isinstance", "type", "list", "sorted", "set", "iter", "next", "hasattr", "str", "int", "float", "info", "debug"}
+)
 
 
 @dataclass(slots=True)
@@ -85,6 +92,7 @@ class _Uses:
         self.load = load
         function = facts.function(load.call)
         self.body = function.node if function is not None else facts.tree
+        self.inside = set(ast.walk(load.call))  #: the arguments of the load are no uses of its result
         self.names: set[str] = set()
         self.queue: list[str] = []
 
@@ -94,7 +102,7 @@ class _Uses:
             name = self.queue.pop()
             for node in own_nodes(self.body):
                 if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and path_of(node) == name:
-                    if node.lineno >= self.load.call.lineno:
+                    if node.lineno >= self.load.call.lineno and node not in self.inside:
                         self.use(node)
 
     def taint(self, target: ast.expr) -> None:
@@ -128,7 +136,7 @@ class _Uses:
                 return
             elif isinstance(parent, (ast.For, ast.AsyncFor)):
                 if child is parent.iter:
-                    self.targets(parent.target)
+                    self.loop(parent)
                 return
             elif isinstance(parent, ast.comprehension):
                 if child is not parent.iter:
@@ -153,9 +161,12 @@ class _Uses:
             return None
         if attribute.attr in SILENT_METHODS:
             return None
-        if attribute.attr in PASSING and isinstance(call, ast.Call) and call.func is attribute:
-            first = call.args[0] if call.args else None
-            return str(first.value) if isinstance(first, ast.Constant) else "state"
+        if isinstance(call, ast.Call) and call.func is attribute:
+            if attribute.attr in PASSING:
+                first = call.args[0] if call.args else None
+                return str(first.value) if isinstance(first, ast.Constant) else "state"
+            if torch_api.method(attribute.attr) is not None:
+                return ""  # an entry that is reshaped, cast, cut
         self.load.others.append(attribute)
         return None
 
@@ -164,7 +175,9 @@ class _Uses:
         if child is call.func:
             # state.items(), saved.get("weights"): go on from the call
             self.use_from(call, key)
-        elif name == "load_state_dict":
+        elif name == "load_state_dict" and isinstance(call.func, ast.Attribute):
+            if WITHOUT_TENSORS.search(ast.unparse(call.func.value)):
+                return
             self.load.states.append(call)
             if any(k.arg == "map_location" for k in call.keywords):
                 self.load.misplaced = call
@@ -172,7 +185,7 @@ class _Uses:
             self.use_from(call, key or "state")
         elif name in ("set_rng_state", "set_rng_state_all"):
             self.load.generator_state = True
-        elif name not in HARMLESS_CALLS and not BOOKKEEPING.search(key):
+        elif name not in HARMLESS_CALLS and not _is_number(key):
             self.load.others.append(call)
 
     def use_from(self, call: ast.Call, key: str) -> None:
@@ -185,24 +198,36 @@ class _Uses:
     def bind(self, statement: ast.Assign | ast.AnnAssign | ast.NamedExpr, key: str) -> None:
         if key and GENERATOR_STATES.search(key):
             self.load.generator_state = True
+        if _is_number(key):
+            return
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             if isinstance(target, ast.Subscript):
                 self.taint(target.value)  # renamed[k] = v
-            elif isinstance(target, ast.Name):
-                self.taint(target)
             elif isinstance(target, (ast.Tuple, ast.List)):
                 self.targets(target)
-            elif not key or not BOOKKEEPING.search(key):
-                self.load.others.append(statement)
-                self.taint(target)
             else:
+                if isinstance(target, ast.Attribute) and not STATES.search(key):
+                    self.load.others.append(statement)  # kept, and used who knows where
                 self.taint(target)
+
+    def loop(self, statement: ast.For | ast.AsyncFor) -> None:
+        """The values of ``for k, v in state.items()``; the keys are text."""
+        method = statement.iter.func if isinstance(statement.iter, ast.Call) else None
+        if isinstance(method, ast.Attribute) and method.attr == "items" and isinstance(statement.target, ast.Tuple):
+            self.targets(statement.target.elts[-1])
+        elif isinstance(method, ast.Attribute) and method.attr == "values":
+            self.targets(statement.target)
 
     def targets(self, target: ast.expr) -> None:
         for node in ast.walk(target):
             if isinstance(node, ast.Name):
                 self.taint(node)
+
+
+def _is_number(key: str) -> bool:
+    """Whether an entry of that name holds numbers, text or settings."""
+    return bool(key) and BOOKKEEPING.search(key) is not None and not STATES.search(key)
 
 
 # -- what speaks against a finding -------------------------------------------------------------------------------------

@@ -100,6 +100,8 @@ def _note_crossing(
 def _record(
     it: Interpreter, frame: Frame, node: ast.AST, operation: str, culprit: Operand, partner: Operand, manner: str, dtype: str
 ) -> None:
+    if it.host_only:
+        return
     it.records.mixes.append(
         Mix(node, culprit[0], partner[0], frame.scope(), operation, manner, dtype, culprit[1], partner[1],
             len(it.records.moves))

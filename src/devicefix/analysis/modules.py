@@ -166,13 +166,15 @@ def _parallel(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, args: Arg
 def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, fact: ModuleClass, args: Arguments) -> Value:
     operands: list[Operand] = []
     for value, argument in [*zip(args.positional, args.nodes), *((v, args.keyword_nodes.get(k)) for k, v in args.keywords.items())]:
+        if value.kind is Kind.UNKNOWN and value.has("likely_tensor") and obj.stateful and not fact.container:
+            value = opaque.as_tensor(value)  # noqa: PLW2901 - what a layer is called with is a tensor
         operands.extend(tensors._tensors(value, argument))
     packed = any(v.has("packed") for v, _ in operands)
     device: Device | None = None
     given_state = [v for v in obj.attrs.values() if v.is_tensor]
-    if obj.stateful and fact.loss and given_state and all(v.rank == 0 for v in given_state):
-        pass  # ``pos_weight=torch.tensor(5.0)``: a number that may stay on the CPU
-    elif obj.stateful:
+    # ``pos_weight=torch.tensor(5.0)`` is a number that may stay on the CPU
+    number = fact.loss and bool(given_state) and all(v.rank == 0 for v in given_state)
+    if obj.stateful and not number:
         state = Value(
             Kind.TENSOR, device=obj.device if obj.device is not None else (tensors.DEFAULT if obj.origins else None),
             dtype=DType.FLOAT, rank=-1, origins=obj.origins, data=obj, flags=frozenset({"module_state"}), ident=("module", id(obj)),

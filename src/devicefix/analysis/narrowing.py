@@ -150,3 +150,28 @@ def _narrow_type(frame: Frame, node: ast.expr, groups: set[str], outcome: bool) 
             frame.names[node.id] = Value(Kind.NDARRAY)
     elif not outcome and value.kind is Kind.TENSOR and value.has("guessed") and groups == {"tensor"}:
         frame.names[node.id] = Value(Kind.UNKNOWN, device=value.device, ident=value.ident)
+
+
+ACCELERATOR_WORDS = ("cuda", "gpu")
+
+
+def accelerator_test(test: ast.expr) -> bool | None:
+    """True for a condition that holds only with an accelerator (``use_cuda``, ``x.is_cuda``, ``device.type == "cuda"``).
+
+    False for the opposite, ``None`` for anything else.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = accelerator_test(test.operand)
+        return None if inner is None else not inner
+    if isinstance(test, ast.Call) and not test.args and isinstance(test.func, ast.Attribute):
+        return True if test.func.attr == "is_available" and "cuda" in ast.unparse(test.func) else None
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        name = (test.id if isinstance(test, ast.Name) else test.attr).lower()
+        if name.startswith(("no_", "disable")):
+            return False if any(word in name for word in ACCELERATOR_WORDS) else None
+        return True if any(word in name for word in ACCELERATOR_WORDS) else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
+        value = test.comparators[0].value
+        if value in ("cuda", "cpu") and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+            return (value == "cuda") is isinstance(test.ops[0], ast.Eq)
+    return None

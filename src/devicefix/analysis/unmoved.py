@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.ownership import Ownership, holds_parameters
+from devicefix import torch_api
+from devicefix.analysis.ownership import Ownership
 from devicefix.analysis.references import Reference, references
 from devicefix.analysis.values import Kind, Obj, Origin, Scope
 
@@ -100,10 +101,11 @@ def _made_in_forward(origin: Origin) -> bool:
 def _made_beside(origin: Origin, mix: Mix, obj: Obj, in_forward: bool) -> bool:
     """Whether a module is built in the very call whose inputs are only assumed to be on a device.
 
-    A network that a function builds and feeds may be meant for the CPU together with its inputs. What ``forward`` builds has
-    to follow its inputs, and so has a loss, which holds only what it was given.
+    What a function builds and feeds may be meant for the CPU together with its inputs. What ``forward`` builds has to follow
+    its inputs, and so has a loss.
     """
-    if not in_forward and holds_parameters(obj):
+    fact = torch_api.module_class(obj.external) if obj.external else None
+    if not in_forward and (fact is None or not fact.loss):
         return False
     device = mix.partner.device
     root = device.key[1] if device is not None and isinstance(device.key, tuple) else None

@@ -85,11 +85,29 @@ def unwrap(layout: Layout, change: Unwrap) -> list[Edit]:
     """The edits of an `Unwrap`: what stands around the inner expression goes."""
     layout.require_plain(change.node)
     start, end = layout.start(change.node), layout.end(change.node)
-    inner_start, inner_end = layout.start(change.inner), layout.end(change.inner)
-    if layout.outer(change.inner) != (inner_start, inner_end):
-        inner_start, inner_end = layout.outer(change.inner)
-    edits = [Edit(start, inner_start, "")] if start < inner_start else []
-    return [*edits, Edit(inner_end, end, "")] if inner_end < end else edits
+    inner_start, inner_end = layout.outer(change.inner)
+    opening = closing = ""
+    if not layout.is_parenthesised(change.inner) and _inner_needs_parentheses(layout, change):
+        opening, closing = "(", ")"
+    edits = [Edit(start, inner_start, opening)] if start < inner_start or opening else []
+    return [*edits, Edit(inner_end, end, closing)] if inner_end < end or closing else edits
+
+
+def _inner_needs_parentheses(layout: Layout, change: Unwrap) -> bool:
+    """Whether the inner expression relied on the brackets that go: for its precedence or for its line ends."""
+    inner = change.inner
+    own = isinstance(inner, (ast.Tuple, ast.GeneratorExp)) and layout.text.startswith("(", layout.start(inner))
+    is_number = isinstance(inner, ast.Constant) and not isinstance(layout.source.parent(change.node), ast.Attribute)
+    if not is_atom(inner, has_parentheses=own) and not is_number and _needs_parentheses(layout, change.node, inner):
+        return True
+    text = layout.text[layout.start(inner) : layout.end(inner)]
+    if ("\n" not in text and "\r" not in text) or layout.is_parenthesised(change.node):
+        return False
+    try:
+        ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError):
+        return True
+    return False
 
 
 def append_to_expression(layout: Layout, change: AppendToExpression) -> list[Edit]:

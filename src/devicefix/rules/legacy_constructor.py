@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.cuda_sites import guard_of
+from devicefix.analysis.device_variables import DeviceVariables
+from devicefix.analysis.evidence import path_of
 from devicefix.analysis.placement import new_tensors, place_at_creation
+from devicefix.analysis.references import seen_as_tensor
+from devicefix.analysis.values import Kind
 from devicefix.codemods.changes import AppendToExpression, Change, EditCall
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -17,6 +22,7 @@ from devicefix.rules.wording import other_side, short, where
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
     from devicefix.analysis.placement import NewTensor
+    from devicefix.analysis.values import Value
 
 CODE, NAME = "DVF202", "legacy-constructor"
 
@@ -33,6 +39,50 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         yield finding(
             facts, CODE, NAME, new.call, message, fix=fix(title, change, unsafe=placed.doubt), related=((mix.node, "they meet here"),)
         )
+
+
+    for node, values in list(facts.records.values.items()):
+        if isinstance(node, ast.Call) and facts.here(node) and _on_cuda(facts, node):
+            yield from _cuda_constructor(facts, node, values)
+
+
+def _on_cuda(facts: FileFacts, node: ast.Call) -> str:
+    """The dtype that ``torch.cuda.FloatTensor(…)`` makes; "" for other calls and for guarded ones."""
+    path = path_of(node.func) or ""
+    head, _, name = path.rpartition(".")
+    if not head.endswith(".cuda") or guard_of(facts, node)[0] is not None:
+        return ""
+    return torch_api.LEGACY_CONSTRUCTORS.get(f"torch.cuda.{name}", "")
+
+
+def _cuda_constructor(facts: FileFacts, node: ast.Call, values: list[Value]) -> Iterator[Finding]:
+    dtype = _on_cuda(facts, node)
+    prefix = (path_of(node.func) or "").partition(".cuda.")[0]
+    message = f"{short(node)} allocates on the first card whatever the model's device is, and fails without CUDA"
+    device = _device_at(facts, node)
+    kinds = {v.kind for v in values}
+    data = kinds == {Kind.SEQUENCE} or kinds == {Kind.NDARRAY}
+    sizes = kinds <= {Kind.SIZE, Kind.NUMBER} and bool(kinds)
+    if not device or not (data or sizes):
+        note = "whether its arguments are sizes or data is not known" if device else "no tensor is at hand to take the device from"
+        yield finding(facts, CODE, NAME, node, message, note=note)
+        return
+    maker = "tensor" if data else "empty"
+    keywords = (("dtype", f"{prefix}.{dtype}"), ("device", device))
+    change = EditCall(node, set_keywords=keywords, function=f"{prefix}.{maker}")
+    yield finding(facts, CODE, NAME, node, message, fix=fix(f"use `{prefix}.{maker}` with `device={device}`", change))
+
+
+def _device_at(facts: FileFacts, node: ast.Call) -> str:
+    """The device of a tensor that the arguments mention, or else a device variable in scope."""
+    for scope in facts.records.scopes.get(node, ()):
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name) and child.id in scope.names:
+                value = seen_as_tensor(scope.function, child.id, scope.names[child.id])
+                if value.is_tensor and not value.has("maybe_none"):
+                    return f"{child.id}.device"
+    variable = DeviceVariables(facts).at(node)
+    return variable.text if variable is not None else ""
 
 
 def _modern(new: NewTensor, device: str) -> tuple[str, Change]:
