@@ -37,6 +37,8 @@ _HOMES = {
     "Span": "devicefix.findings",
     "TextEdit": "devicefix.findings",
     "Settings": "devicefix.settings",
+    "load_ipython_extension": "devicefix.magic",
+    "unload_ipython_extension": "devicefix.magic",
 }
 
 __all__ = [

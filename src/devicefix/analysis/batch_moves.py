@@ -44,7 +44,8 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
     if device is None:
         return Repair(note="its parts are wanted on several devices")
     names = parts(facts, batch)
-    if names is None:
+    direct = _direct_use(facts, batch)
+    if names is None and direct is None:
         return Repair(note="which of the loop's names hold the unmoved tensors is not known")
     devices = named_devices([(origin.scope, mixes) for origin, mixes in batch.by_scope()])
     style = neighbouring_style(facts, batch, device, devices)
@@ -57,7 +58,22 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
             definition = InsertStatements(batch.place, (f"device = {text}",))
             text = "device"
         style = Style(f".to({text})", None)
-    return _with_moves(facts, batch, names, style, definition)
+    if direct is not None:
+        return Repair(f"move it with `{style.suffix}`", [AppendToExpression(direct, style.suffix)])
+    return _with_moves(facts, batch, names or [], style, definition)
+
+
+def _direct_use(facts: FileFacts, batch: Batch) -> ast.expr | None:
+    """``next(iter(loader))`` or ``next(iter(loader))[0]``, used without a name."""
+    if not isinstance(batch.place, ast.Call) or len(batch.paths) != 1:
+        return None
+    found: ast.expr = batch.place
+    for key in batch.paths[0]:
+        item = facts.parents.get(found)
+        if not (isinstance(item, ast.Subscript) and item.value is found and isinstance(item.slice, ast.Constant) and item.slice.value == key):
+            return None
+        found = item
+    return None if found is batch.place and isinstance(facts.parents.get(found), ast.Assign) else found
 
 
 def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style, definition: Change | None) -> Repair:
@@ -69,6 +85,8 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
         if uses is not None:
             inline_names.append(part.name)
             result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
+        elif _stays(facts, batch, part):
+            return Repair(note=f"`{part.name}` is also used with tensors on the CPU")
         elif isinstance(batch.place, ast.comprehension):
             return Repair(note="inside a comprehension there is no room for a statement")
         else:
@@ -80,11 +98,16 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
         for part in group:
             if not part.is_tensor:
                 text = _container_line(facts, batch, part, style.suffix)
-                if text is None:
+                uses = _inline(facts, batch, part, only_way=True) if text is None else None
+                if text is not None:
+                    lines[anchor, where].append(text)
+                elif uses is not None:
+                    result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
+                else:
                     return Repair(note=f"`{part.name}` is a container whose contents are not known well enough")
-                lines[anchor, where].append(text)
     for (anchor, where), texts in lines.items():
-        result.changes.append(InsertStatements(anchor, tuple(texts), "before" if where == "before" else "after"))
+        if texts:
+            result.changes.append(InsertStatements(anchor, tuple(texts), "before" if where == "before" else "after"))
     moved = ", ".join(f"`{name}`" for name in dict.fromkeys([*(p.name for p in whole), *inline_names]))
     result.title = f"move {moved} with `{style.suffix}`"
     if not result.changes:
@@ -168,15 +191,17 @@ def _inside(facts: FileFacts, node: ast.AST, place: ast.AST) -> bool:
 # -- moves inside expressions ----------------------------------------------------------------------------------------------
 
 
-def _inline(facts: FileFacts, batch: Batch, part: Part) -> list[ast.expr] | None:
+def _inline(facts: FileFacts, batch: Batch, part: Part, only_way: bool = False) -> list[ast.expr] | None:
     """The uses to which a move is appended; ``None`` where a statement at the head of the loop is the better way."""
     bound = binding(facts, batch.place)
     if bound is None:
         return None
     region: list[ast.AST] = bound[2] if part.anchor is None or part.anchor is facts.statement(batch.place) else [facts.parents[part.anchor]]
     uses = loads(part.name, region)
-    if isinstance(batch.place, ast.comprehension) and part.is_tensor:
+    if part.is_tensor and (isinstance(batch.place, ast.comprehension) or _on_one_line(batch.place)):
         return [use for use in uses if not _ends_on_host(facts, use)] or None
+    if part.is_tensor and _stays(facts, batch, part):
+        return _meeting_uses(batch, part, uses)
     if part.is_tensor or any(len(rest) != 1 for rest in part.rests):
         return None
     items = [item for use in uses if (item := _item(facts, use)) is not None]
@@ -187,10 +212,28 @@ def _inline(facts: FileFacts, batch: Batch, part: Part) -> list[ast.expr] | None
     neighbour = any(_is_moved(facts, item) for item in items)
     bindings = all(_binds(facts, item) for item in wanted)
     once = len(wanted) == len(part.rests)
-    unknown = structure(facts, batch.place, part.prefix).kind is Kind.UNKNOWN
-    if isinstance(batch.place, ast.comprehension) or (not whole and (neighbour or bindings)) or (unknown and once):
+    value = structure(facts, batch.place, part.prefix)
+    partial = sum(v.is_tensor for v in leaves(value)) > len(part.rests)
+    only_way = only_way or isinstance(batch.place, ast.comprehension) or _on_one_line(batch.place) or value.kind is Kind.UNKNOWN
+    if only_way or (not whole and (neighbour or bindings)) or (partial and once):
         return [*wanted]
     return None
+
+
+def _on_one_line(place: ast.AST) -> bool:
+    return isinstance(place, (ast.For, ast.AsyncFor)) and place.body[0].lineno == (place.iter.end_lineno or place.lineno)
+
+
+def _stays(facts: FileFacts, batch: Batch, part: Part) -> bool:
+    """Whether the tensor is also used on the CPU, so that the name must go on standing for the tensor there."""
+    return any((batch.place, (*part.prefix, *rest)) in facts.records.kept_on_host for rest in part.rests)
+
+
+def _meeting_uses(batch: Batch, part: Part, uses: list[ast.Name]) -> list[ast.expr] | None:
+    """The uses that meet the other device, if all mixing points are such uses."""
+    nodes = [mix.culprit_node for mix, origin in zip(batch.mixes, batch.origins) if origin.path == part.prefix]
+    found = [use for use in uses if any(use is node for node in nodes)]
+    return [*found] if found and all(any(node is use for use in found) for node in nodes) else None
 
 
 def _item(facts: FileFacts, use: ast.Name) -> ast.Subscript | None:

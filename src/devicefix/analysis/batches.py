@@ -58,7 +58,30 @@ def unmoved(facts: FileFacts, kind: str) -> Iterator[Batch]:
                 continue  # a caller that was seen says more than one that was guessed
             batch.mixes.append(mix)
             batch.origins.append(origin)
-    yield from sorted(found.values(), key=lambda b: position(b.place))
+    for batch in sorted(found.values(), key=lambda b: position(b.place)):
+        if not _changed_unseen(facts, batch):
+            yield batch
+
+
+def _changed_unseen(facts: FileFacts, batch: Batch) -> bool:
+    """Whether a container of unknown kind is changed in place: by ``batch.to(…)``, by a function, item by item."""
+    bound = binding(facts, batch.place)
+    for part in parts(facts, batch) or ():
+        if bound is None or part.is_tensor or structure(facts, batch.place, part.prefix).kind is not Kind.UNKNOWN:
+            continue
+        for node in (n for root in bound[2] for n in ast.walk(root)):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_name(node.value, part.name):
+                return True
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                call = node.value
+                receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+                if _is_name(receiver, part.name) or any(_is_name(a, part.name) for a in call.args):
+                    return True
+    return False
+
+
+def _is_name(node: ast.expr | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _origins(value: Value, kind: str) -> Iterator[Origin]:

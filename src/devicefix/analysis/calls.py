@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis import builtins, encodings, external, heap, instances, modules, opaque, tensors, workers
 from devicefix.analysis.evidence import annotation_kind
-from devicefix.analysis.facts import Move
+from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
 from devicefix.analysis.values import (
@@ -127,6 +127,9 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
                            flags=frozenset({"likely_tensor", "moved"}))
             it.records.moves.append(Move(node, name, base, result, device if moves else None, frame.scope()))
             return result
+        if name == "numpy" and base.has("moved"):
+            it.records.host_reads.append(HostRead(node, name, base, frame.scope()))
+            return Value(Kind.NDARRAY)
         if name in ("size", "dim", "numel"):
             return Value(Kind.SIZE, sources=(base,))
         if name in ("item", "tolist", "keys"):

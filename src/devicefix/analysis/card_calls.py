@@ -72,7 +72,11 @@ def _guarded_place(facts: FileFacts, node: ast.AST) -> bool:
     while parent is not None:
         if isinstance(parent, ast.Try) and any(child is s for s in parent.body):
             return True
-        if isinstance(parent, (ast.If, ast.IfExp, ast.While)) and child is not parent.test and _about_device(parent.test):
+        if (
+            isinstance(parent, (ast.If, ast.IfExp, ast.While))
+            and child is not parent.test
+            and _about_device(parent.test)
+        ):
             return True
         if isinstance(parent, ast.BoolOp) and any(_about_device(v) for v in parent.values if v is not child):
             return True
@@ -106,7 +110,9 @@ def _leaves(statement: ast.stmt) -> bool:
         return _about_device(statement.test)
     if isinstance(statement, ast.If) and statement.body and _about_device(statement.test):
         last = statement.body[-1]
-        ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and "exit" in ast.unparse(last.value.func)
+        ends = (
+            isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and "exit" in ast.unparse(last.value.func)
+        )
         return ends or isinstance(last, (ast.Return, ast.Raise, ast.Continue))
     return False
 

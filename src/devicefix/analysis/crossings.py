@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.module_devices import lookup, weight_of
 from devicefix.analysis.placement import NewTensor, place_at_creation
 from devicefix.analysis.values import DType, Kind, Origin, Value
 from devicefix.codemods.changes import AppendToExpression, Change, EditCall
@@ -95,9 +96,14 @@ def _device_of(facts: FileFacts, reference: ast.expr | None, mix: Mix) -> str | 
     path = path_of(reference) if reference is not None and facts.here(reference) else None
     if path is None:
         return None
-    if mix.manner == "module" and reference is mix.partner_node:
-        return f"next({path}.parameters()).device"
-    return f"{path}.device"
+    if mix.manner != "module" or reference is not mix.partner_node:
+        return f"{path}.device"
+    module = lookup(mix.scope, path)
+    if module is not None and module.kind is Kind.OBJECT and module.data is mix.partner.data:
+        weight = weight_of(module.data)
+        if weight:
+            return f"{path}.{weight}.device"
+    return f"next({path}.parameters()).device"
 
 
 # -- a card by number in a function that follows its inputs -------------------------------------------------------------------

@@ -28,7 +28,9 @@ SHUFFLERS = {
 }
 
 
-def record_draw(it: Interpreter, frame: Frame, node: ast.Call, name: str, device: Device | None, args: Arguments) -> None:
+def record_draw(
+    it: Interpreter, frame: Frame, node: ast.Call, name: str, device: Device | None, args: Arguments
+) -> None:
     """Note that a call of torch draws on ``device`` with the generator among its arguments."""
     generator = args.keywords.get("generator")
     if generator is not None and generator.kind is Kind.GENERATOR:
@@ -51,7 +53,9 @@ def record_shuffle(it: Interpreter, frame: Frame, node: ast.Call, name: str, arg
             return
         if any(k in args.keywords and args.keywords[k].kind is not Kind.NONE for k in ("sampler", "batch_sampler")):
             return
-    on_host = generator is None or generator.kind is Kind.NONE or (generator.device is not None and generator.device.host)
+    on_host = (
+        generator is None or generator.kind is Kind.NONE or (generator.device is not None and generator.device.host)
+    )
     changed = default_device(it, frame)
     if on_host and changed is not None:
         it.records.shuffles.append((node, name, changed, frame.scope()))

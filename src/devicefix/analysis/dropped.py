@@ -78,6 +78,8 @@ def _dropping_statement(facts: FileFacts, call: ast.Call) -> tuple[ast.Expr | No
         parent, call = facts.parents.get(outer), outer
     if isinstance(parent, (ast.Tuple, ast.List)) and isinstance(facts.parents.get(parent), ast.Expr):
         parent = facts.parents.get(parent)
+    elif isinstance(parent, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and parent.elt is call:
+        parent = facts.parents.get(parent)
     return (parent, chained) if isinstance(parent, ast.Expr) else (None, "")
 
 
@@ -121,6 +123,9 @@ def _repair(facts: FileFacts, drop: Dropped, statement: ast.Expr, moves: list[Mo
         return
     if isinstance(statement.value, (ast.Tuple, ast.List)):
         _repair_several(facts, drop, statement)
+        return
+    if isinstance(statement.value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        _repair_comprehension(facts, drop, statement)
         return
     function = facts.function(statement)
     target = path_of(drop.receiver) or _item_path(drop.receiver)
@@ -180,6 +185,23 @@ def _repair_several(facts: FileFacts, drop: Dropped, statement: ast.Expr) -> Non
         drop.changes = (BindResult(statement, ", ".join(targets)),)
     else:
         drop.note = "repaired together with the first one of the statement"
+
+
+def _repair_comprehension(facts: FileFacts, drop: Dropped, statement: ast.Expr) -> None:
+    """``[x.to(d) for x in xs]`` as a statement: bind the list to the name that it is made from."""
+    comprehension = statement.value
+    assert isinstance(comprehension, (ast.ListComp, ast.SetComp, ast.GeneratorExp))
+    source = comprehension.generators[0]
+    function = facts.function(statement)
+    plain = len(comprehension.generators) == 1 and not source.ifs and isinstance(comprehension, ast.ListComp)
+    if not plain or not isinstance(source.target, ast.Name) or not isinstance(drop.receiver, ast.Name) or source.target.id != drop.receiver.id:
+        drop.note = "the new list has no name to be bound to"
+        return
+    if not isinstance(source.iter, ast.Name) or (function is not None and source.iter.id not in function.locals):
+        drop.note = "the new list has no local name to be bound to"
+        return
+    drop.title = f"bind the new list to `{source.iter.id}`"
+    drop.changes = (BindResult(statement, source.iter.id),)
 
 
 def _problem(facts: FileFacts, drop: Dropped, function: FunctionInfo | None, moves: list[Move]) -> str:

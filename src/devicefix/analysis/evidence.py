@@ -142,8 +142,9 @@ def _read_call(node: ast.Call, strong: set[str], likely: defaultdict[str, int]) 
     if not isinstance(function, ast.Attribute):
         return
     base = function.value
-    if isinstance(base, ast.Name) and base.id in ("torch", "th", "F", "functional"):
-        prefix = "torch." if base.id in ("torch", "th") else "torch.nn.functional."
+    home = path_of(base) or ""
+    if home in ("torch", "th", "F", "functional") or home.endswith("functional") or home.startswith("torch.linalg"):
+        prefix = "torch." if home in ("torch", "th") else "torch.linalg." if "linalg" in home else "torch.nn.functional."
         fact = torch_api.function(prefix + function.attr)
         if fact is None or not fact.tensor_args:
             return

@@ -83,8 +83,9 @@ def guess(frame: Frame, value: Value, path: str) -> Value:
         return value
     evidence = frame.function.evidence
     if path in evidence.tensors or (path in evidence.likely_tensors and value.has("likely_tensor")):
+        batched = any(o.kind == "batch" for o in value.origins)  # a batch has a dimension for its rows
         return Value(
-            Kind.TENSOR, device=value.device, ident=value.ident, origins=value.origins,
+            Kind.TENSOR, device=value.device, ident=value.ident, origins=value.origins, rank=-1 if batched else None,
             flags=(value.flags & MAYBE_NONE) | {"guessed"},
         )  # fmt: skip
     if path in evidence.modules:

@@ -313,6 +313,8 @@ _HANDLERS: dict[str, Handler] = {
     "torch.utils.data.DataLoader": loaders.data_loader,
     "torch.utils.data.dataloader.DataLoader": loaders.data_loader,
     "torch.utils.data.TensorDataset": _dataset,
+    "torch.utils.data.default_collate": loaders.default_collate,
+    "torch.utils.data.dataloader.default_collate": loaders.default_collate,
     "torch.utils.data.Subset": _same,
     "torch.compile": _same,
     "torch.jit.script": _same,

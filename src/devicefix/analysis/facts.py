@@ -156,6 +156,8 @@ class Records:
     #: every module that was built, by the place that built it; ``owner`` of the origin is the module
     built: list[Origin] = field(default_factory=list)
     default_device_changed: bool = False
+    #: where a part of a batch is used with a tensor that was brought to the CPU: it has to stay there for that
+    kept_on_host: set[tuple[ast.AST, tuple[object, ...]]] = field(default_factory=set)
     #: operations on a tensor that was made on a card by number and one whose card is not known: (culprit, partner)
     crossings: list[Mix] = field(default_factory=list)
     loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
@@ -253,7 +255,7 @@ class FileFacts:
         """The identity of the culprit, or of the tensor that it is a part or view of, if that was moved."""
         ident = mix.culprit.ident
         while ident is not None and ident not in self.moved_idents:
-            if not (isinstance(ident, tuple) and len(ident) > 1 and ident[0] in ("item", "attr", "same")):
+            if not (isinstance(ident, tuple) and len(ident) > 1 and ident[0] in ("item", "attr", "same", "from")):
                 return None
             ident = ident[1]
         return ident

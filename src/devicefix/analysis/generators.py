@@ -50,7 +50,11 @@ def generator_device(facts: FileFacts, generator: MisplacedGenerator) -> tuple[s
     if call is None or not generator.origins:
         return "", "", "its device is not decided here"
     if generator.origins[0].detail == "global":
-        return "", "", "`torch.manual_seed` returns the CPU's own generator; create one with `torch.Generator(device=…)`"
+        return (
+            "",
+            "",
+            "`torch.manual_seed` returns the CPU's own generator; create one with `torch.Generator(device=…)`",
+        )
     drawn = {draw.device for draw in generator.draws}
     others = [d for d in facts.records.draws if any(o.node is call for o in d.generator.origins)]
     if any(d.device is not None and not differ(d.generator.device, d.device) for d in others):
@@ -86,14 +90,20 @@ def _escapes(facts: FileFacts, call: ast.Call, draws: set[ast.Call]) -> str:
     """Why other users of the generator may mind; "" when every use of its name is a draw that was seen."""
     statement = facts.statement(call)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return "" if isinstance(facts.parents.get(call), ast.keyword) else "it is not seen where else the generator goes"
+        return (
+            "" if isinstance(facts.parents.get(call), ast.keyword) else "it is not seen where else the generator goes"
+        )
     target = path_of(statement.targets[0])
     if target is None:
         return "it is not seen where else the generator goes"
     function = facts.function(call)
     inside = function.node if function is not None and isinstance(statement.targets[0], ast.Name) else facts.tree
     for node in ast.walk(inside):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load) or path_of(node) != target:
+        if (
+            not isinstance(node, (ast.Name, ast.Attribute))
+            or not isinstance(node.ctx, ast.Load)
+            or path_of(node) != target
+        ):
             continue
         parent = facts.parents.get(node)
         if isinstance(parent, ast.Attribute):

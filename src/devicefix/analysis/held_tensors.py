@@ -37,6 +37,8 @@ def held_tensors(facts: FileFacts) -> Iterator[HeldTensors]:
         for origin in mix.culprit.origins:
             if origin.kind not in KINDS or not isinstance(origin.node, ast.stmt) or not facts.here(origin.node):
                 continue
+            if origin.under and all(_is_empty(under) for under in origin.under):
+                continue  # a placeholder until the first real value
             cls = _class_of(facts, origin)
             if cls is None:
                 continue
@@ -54,6 +56,17 @@ def _class_of(facts: FileFacts, origin: Origin) -> ClassInfo | None:
     while parent is not None and not isinstance(parent, ast.ClassDef):
         parent = facts.parents.get(parent)
     return facts.module.class_(parent) if parent is not None else None
+
+
+def _is_empty(origin: Origin) -> bool:
+    """``torch.tensor([])``, ``torch.empty(0)``."""
+    call = origin.node
+    if not isinstance(call, ast.Call) or len(call.args) != 1:
+        return False
+    given = call.args[0]
+    if origin.detail.endswith("tensor"):
+        return isinstance(given, (ast.List, ast.Tuple)) and not given.elts
+    return isinstance(given, ast.Constant) and given.value == 0
 
 
 def _container(facts: FileFacts, origin: Origin) -> str:

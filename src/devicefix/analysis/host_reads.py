@@ -52,6 +52,8 @@ def _converts(read: HostRead) -> bool:
     if read.how == "numpy":
         forced = [k.value for k in read.node.keywords if k.arg == "force"] + read.node.args[:1]
         return not forced or (isinstance(forced[0], ast.Constant) and not forced[0].value)
+    if read.value.has("guessed"):
+        return False  # the output of unseen code may be an array already
     return read.how.partition(".")[0] in ("numpy", "np") and read.how.partition(".")[2] in CONVERTERS
 
 
@@ -146,11 +148,16 @@ def needs_grad(facts: FileFacts, tensor: ast.expr, read: HostRead) -> bool:
     value = read.value
     if value.has("parameter") or (value.has("leaf") and value.has("requires_grad")):
         return value.has("requires_grad")
-    if value.dtype not in (DType.FLOAT, DType.UNKNOWN) or read.scope.assumed or _grad_is_off(facts, read):
+    if value.dtype not in (DType.FLOAT, DType.UNKNOWN) or not _reached(read.scope) or _grad_is_off(facts, read):
         return False
     if value.has("graph"):
         return True
     return any(_is_module_call(call, read.scope) for call in calls) and value.dtype is DType.FLOAT
+
+
+def _reached(scope: Scope) -> bool:
+    """Whether the code was reached from some other code of the file, or is run when the file is."""
+    return scope.function is None or scope.caller is not None
 
 
 def _grad_is_off(facts: FileFacts, read: HostRead) -> bool:

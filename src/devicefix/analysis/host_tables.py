@@ -23,5 +23,5 @@ def moved_result(facts: FileFacts, mix: Mix) -> ast.Call | None:
 
 
 def is_host_table(facts: FileFacts, mixes: list[Mix]) -> bool:
-    """Whether a new tensor with a name serves as a table on the host: all it does is to be indexed, and the results move."""
+    """Whether a new tensor that has a name serves as a table on the host: it is only indexed, and the results move."""
     return all(moved_result(facts, mix) is not None and not isinstance(mix.culprit_node, ast.Call) for mix in mixes)

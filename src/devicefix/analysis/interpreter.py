@@ -135,7 +135,7 @@ class Interpreter:
     def assign(self, frame: Frame, target: ast.expr, value: Value, node: ast.expr | None = None) -> None:
         """Bind a target; ``node`` is the expression that the value comes from, if there is one."""
         if isinstance(target, ast.Name):
-            if value.ident is None and value.is_tensor:
+            if value.ident is None and (value.is_tensor or (value.kind is Kind.NUMBER and value.data is None)):
                 value = value.replace(ident=("name", target))
             if frame.function is not None and target.id in frame.function.outer_names:
                 self.globals.setdefault(frame.module, {})[target.id] = value
@@ -262,10 +262,18 @@ def _expression(it: Interpreter, frame: Frame, s: ast.Expr) -> None:
     value = it.evaluate(frame, s.value)
     if isinstance(s.value, ast.Call):
         _as_if_moved(it, frame, s.value, value)
+    elif isinstance(s.value, ast.ListComp) and isinstance(s.value.generators[0].iter, ast.Name) and _is_move(s.value.elt):
+        name = s.value.generators[0].iter.id
+        if name in frame.names and value.element is not None:
+            frame.names[name] = value
     elif isinstance(s.value, (ast.Tuple, ast.List)) and isinstance(value.items, tuple):
         for part, moved in zip(s.value.elts, value.items):
             if isinstance(part, ast.Call):
                 _as_if_moved(it, frame, part, moved)
+
+
+def _is_move(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in torch_api.MOVE_METHODS
 
 
 def _as_if_moved(it: Interpreter, frame: Frame, call: ast.Call, value: Value) -> None:

@@ -91,7 +91,15 @@ def _collated(it: Interpreter, frame: Frame, node: ast.Call, collate: Value, ite
     from devicefix.analysis.frames import Arguments
 
     batch_list = Value(Kind.SEQUENCE, element=item, data="list")
-    return apply(it, frame, node, collate, Arguments([batch_list], nodes=[node]))
+    result = apply(it, frame, node, collate, Arguments([batch_list], nodes=[node]))
+    # a collation that is not seen may put its tensors anywhere
+    return result.replace(flags=result.flags | {"moved"}) if result.kind is Kind.UNKNOWN else result
+
+
+def default_collate(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``default_collate(rows)``, called by a collation of the project."""
+    rows = args.get(0, "batch")
+    return _stacked(any_element(rows)) if rows is not None and rows.kind is Kind.SEQUENCE else UNKNOWN
 
 
 def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value:
@@ -111,7 +119,7 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
                 items = tuple(mark(v, (*path, i)) for i, v in enumerate(items))
             inner = mark(value.element, (*path, None)) if value.element is not None else None
             return value.replace(items=items, element=inner, ident=("batch", place, path))
-        if value.kind is Kind.UNKNOWN and not value.has("placed"):
+        if value.kind is Kind.UNKNOWN and not value.has("moved") and (value.device is None or value.device.host):
             # collated by torch, whatever the data set is: tensors on the CPU, or no tensors
             origin = Origin("batch", place, scope, detail="loader", path=path)
             return value.replace(ident=("batch", place, path), device=DEFAULT, origins=(origin,), flags=value.flags | {"likely_tensor"})
@@ -129,4 +137,4 @@ def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
     return tuple(replace(o, path=(*o.path, key)) if o.kind == "batch" else o for o in origins)
 
 
-__all__ = ["batch", "data_loader", "dataset_item", "join", "join_all", "part"]
+__all__ = ["batch", "data_loader", "dataset_item", "default_collate", "join", "join_all", "part"]

@@ -45,8 +45,28 @@ GENERATOR_STATES = re.compile(r"rng|random", re.IGNORECASE)
 PASSING = frozenset({"get", "items", "values", "pop", "copy", "state_dict", "setdefault", "float", "half"})
 SILENT_METHODS = frozenset({"keys", "update", "clear", "eval", "train", "requires_grad_", "zero_grad"})
 HARMLESS_CALLS = frozenset(
-    {"print", "len", "isinstance", "type", "list", "sorted", "set", "iter", "next", "hasattr", "str", "int", "float", "info", "debug"}
+    {
+        "print",
+        "len",
+        "isinstance",
+        "type",
+        "list",
+        "sorted",
+        "set",
+        "iter",
+        "next",
+        "hasattr",
+        "str",
+        "int",
+        "float",
+        "info",
+        "debug",
+    }
 )
+
+
+#: where a value is only looked at
+LOOKS_ONLY = (ast.Compare, ast.Delete, ast.Expr, ast.If, ast.Assert, ast.JoinedStr, ast.FormattedValue)
 
 
 @dataclass(slots=True)
@@ -72,7 +92,12 @@ def open_loads(facts: FileFacts) -> Iterator[Load]:
     found: dict[ast.Call, Load] = {}
     workers = worker_functions(facts)
     for step in facts.records.steps:
-        if step.kind != "load" or step.other is not None or not isinstance(step.node, ast.Call) or not facts.here(step.node):
+        if (
+            step.kind != "load"
+            or step.other is not None
+            or not isinstance(step.node, ast.Call)
+            or not facts.here(step.node)
+        ):
             continue
         if step.subject.has("location_unknown") or worker_of(step.scope, workers) is not None:
             continue
@@ -101,7 +126,11 @@ class _Uses:
         while self.queue:
             name = self.queue.pop()
             for node in own_nodes(self.body):
-                if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and path_of(node) == name:
+                if (
+                    isinstance(node, (ast.Name, ast.Attribute))
+                    and isinstance(node.ctx, ast.Load)
+                    and path_of(node) == name
+                ):
                     if node.lineno >= self.load.call.lineno and node not in self.inside:
                         self.use(node)
 
@@ -113,10 +142,11 @@ class _Uses:
 
     def use(self, node: ast.expr) -> None:
         """Climb from an occurrence to what is done with it."""
+        parents = self.facts.parents
         child: ast.AST = node
-        parent = self.facts.parents.get(child)
         key = ""
-        while parent is not None:
+        while (parent := parents.get(child)) is not None:
+            climbed: ast.AST = parent
             if isinstance(parent, ast.Subscript) and child is parent.value:
                 key = str(parent.slice.value) if isinstance(parent.slice, ast.Constant) else "state"
                 if isinstance(parent.ctx, (ast.Store, ast.Del)):
@@ -125,9 +155,8 @@ class _Uses:
                 outcome = self.method(parent)
                 if outcome is None:
                     return
-                if outcome:
-                    key = outcome
-                parent, child = self.facts.parents.get(parent), parent
+                key = outcome or key
+                climbed = parents[parent]  # the call of the method
             elif isinstance(parent, ast.Call):
                 self.argument(parent, child, key)
                 return
@@ -141,17 +170,13 @@ class _Uses:
             elif isinstance(parent, ast.comprehension):
                 if child is not parent.iter:
                     return
-                parent, child = self.facts.parents.get(parent), parent
-                continue
-            elif isinstance(parent, (ast.Compare, ast.Delete, ast.Expr, ast.If, ast.Assert, ast.JoinedStr, ast.FormattedValue)):
+                climbed = parents[parent]
+            elif isinstance(parent, LOOKS_ONLY):
                 return
-            elif isinstance(parent, (ast.Return, ast.Yield)):
+            elif isinstance(parent, (ast.stmt, ast.Yield)):
                 self.load.others.append(parent)
                 return
-            elif isinstance(parent, ast.stmt):
-                self.load.others.append(parent)
-                return
-            parent, child = self.facts.parents.get(parent), parent
+            child = climbed
 
     def method(self, attribute: ast.Attribute) -> str | None:
         """An attribute of the loaded thing: a key that it stands for, "" to go on, ``None`` when that was all."""
@@ -181,7 +206,7 @@ class _Uses:
             self.load.states.append(call)
             if any(k.arg == "map_location" for k in call.keywords):
                 self.load.misplaced = call
-        elif name in ("dict", "OrderedDict", "deepcopy", "copy", "zip"):
+        elif name in ("dict", "OrderedDict", "deepcopy", "copy", "zip", "get", "pop", "getattr"):
             self.use_from(call, key or "state")
         elif name in ("set_rng_state", "set_rng_state_all"):
             self.load.generator_state = True
@@ -244,16 +269,18 @@ def is_settled(facts: FileFacts, load: Load) -> bool:
 
 
 def _other_arm_maps(facts: FileFacts, call: ast.Call) -> bool:
-    """``if use_cuda: load(f)`` / ``else: load(f, map_location=…)``; ``try``/``except`` alike; a test for the card around it."""
-    child: ast.AST = call
-    parent = facts.parents.get(child)
+    """``if use_cuda: load(f)``, ``else: load(f, map_location=…)``; alike ``try``; any test for the card around it."""
+    child: ast.AST | None = call
+    parent = facts.parents.get(call)
     while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
             if any(_maps(node) for node in ast.walk(parent)):
                 return True
             if re.search(r"cuda|gpu|device|avail", ast.unparse(parent.test), re.IGNORECASE):
                 return True
-        if isinstance(parent, ast.Try) and any(_maps(node) for handler in parent.handlers for node in ast.walk(handler)):
+        if isinstance(parent, ast.Try) and any(
+            _maps(node) for handler in parent.handlers for node in ast.walk(handler)
+        ):
             return True
         parent, child = facts.parents.get(parent), parent
     return False
@@ -283,7 +310,11 @@ def _saved_here(facts: FileFacts, call: ast.Call) -> bool:
 def location(facts: FileFacts, load: Load) -> tuple[str, str, str]:
     """What to pass as ``map_location``: (expression or "", doubt, why there is none)."""
     wanted = {m.device for m in load.meetings}
-    wanted |= {d for d in (_receiver_device(s) for s in facts.records.steps if s.node in load.states) if d is not None and not d.host}
+    wanted |= {
+        d
+        for d in (_receiver_device(s) for s in facts.records.steps if s.node in load.states)
+        if d is not None and not d.host
+    }
     doubt = ""
     if load.others:
         doubt = "what else is done with the loaded object was not followed"
@@ -324,12 +355,14 @@ def _named(scope: Scope, device: Device) -> str:
 
 
 def _device_variables(scope: Scope) -> list[str]:
-    return [
-        path
-        for path, value in _variables(scope)
-        if value.kind is Kind.DEVICE and value.device is not None and value.device.kind == "symbol" and not value.device.assumed
-        and not value.flags & {"maybe_none", "maybe_unbound"}
-    ]  # fmt: skip
+    return [path for path, value in _variables(scope) if _is_chosen_device(value)]
+
+
+def _is_chosen_device(value: Value) -> bool:
+    device = value.device
+    if value.kind is not Kind.DEVICE or device is None or value.flags & {"maybe_none", "maybe_unbound"}:
+        return False
+    return device.kind == "symbol" and not device.assumed
 
 
 def _variables(scope: Scope) -> Iterator[tuple[str, Value]]:

@@ -1,8 +1,8 @@
 """Tables on the CPU that are indexed by tensors on another device.
 
-PyTorch allows an index on the CPU for a table on a card, but not the reverse. Most such tables are made on the wrong device
-or are attributes that should move with a module; those have rules of their own. What remains are tables that are on the CPU
-on purpose, and tables of classes that nobody can move.
+PyTorch allows an index on the CPU for a table on a card, but not the reverse. Most such tables are made on the wrong
+device or are attributes that should move with a module; those have rules of their own. What remains are tables that are
+on the CPU on purpose, and tables of classes that nobody can move.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from devicefix.analysis.devices import CPU, same
 from devicefix.analysis.host_tables import is_host_table, moved_result
 
 if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import FileFacts, Mix
     from devicefix.analysis.values import Value
 
@@ -52,14 +53,21 @@ def lookups(facts: FileFacts) -> Iterator[Lookup]:
                 by_factory.setdefault(origin.node, []).append(mix)
     found: dict[ast.AST, Lookup] = {}
     for mix in facts.mixes:
-        if mix.manner != "index" or not isinstance(mix.node, ast.Subscript) or not facts.here(mix.node) or mix.node in found:
+        if (
+            mix.manner != "index"
+            or not isinstance(mix.node, ast.Subscript)
+            or not facts.here(mix.node)
+            or mix.node in found
+        ):
             continue
         if mix.partner_node is None or facts.is_stale(mix) or (mix.assumed and mix.partner.device in facts.host_roots):
             continue
         origins = mix.culprit.origins
         moved = moved_result(facts, mix)
         on_purpose = not origins and mix.culprit.device == CPU and _shown(facts, mix)
-        local = bool(origins) and all(o.kind in ("factory", "legacy") and is_host_table(facts, by_factory[o.node]) for o in origins)
+        local = bool(origins) and all(
+            o.kind in ("factory", "legacy") and is_host_table(facts, by_factory[o.node]) for o in origins
+        )
         if not on_purpose and not local and not (id(mix) in tables and moved is not None):
             continue
         lookup = Lookup(mix.node, mix, moved, keeps_table=on_purpose)
@@ -68,14 +76,16 @@ def lookups(facts: FileFacts) -> Iterator[Lookup]:
         )
         lookup.host_use = _read_on_host(facts, mix)
         lookup.stored = [
-            m.partner_node for m in facts.mixes if m.node is mix.node and m.operation == "index_put_" and m.partner_node is not None
+            m.partner_node
+            for m in facts.mixes
+            if m.node is mix.node and m.operation == "index_put_" and m.partner_node is not None
         ]
         found[mix.node] = lookup
     yield from sorted(found.values(), key=lambda x: (x.node.lineno, x.node.col_offset))
 
 
 def _shown(facts: FileFacts, mix: Mix) -> bool:
-    """Whether the index is shown to be on a device; that of a parameter nobody passed is only where such code calls for it."""
+    """Whether the index is shown to be on a device; a parameter that nobody passed is so only in a module's methods."""
     if not mix.assumed:
         return True
     if mix.scope.self_object is not None and mix.scope.self_object.is_module:
@@ -83,7 +93,7 @@ def _shown(facts: FileFacts, mix: Mix) -> bool:
     return same(_moved_from(facts, mix.culprit), mix.partner.device)
 
 
-def _moved_from(facts: FileFacts, value: Value) -> object:
+def _moved_from(facts: FileFacts, value: Value) -> Device | None:
     ident = value.ident
     if isinstance(ident, tuple) and len(ident) == 3 and ident[0] == "moved":
         return next((m.receiver.device for m in facts.records.moves if m.call is ident[2]), None)

@@ -40,6 +40,7 @@ def meet(
     if away is None:
         away = next((o for o in tensors if o[0].device is not None and not o[0].device.host), None)
     if away is None:
+        _note_host_meeting(it, tensors)
         known = [v.device for v, _ in tensors]
         return known[0] if all(d == known[0] for d in known) else _weakest(known)
     if manner == "index":
@@ -81,6 +82,14 @@ def _weakest(known: list[Device | None]) -> Device | None:
     if any(d is None for d in known):
         return None
     return known[0] if known and known[0] is not None and known[0].host else None
+
+
+def _note_host_meeting(it: Interpreter, tensors: list[Operand]) -> None:
+    """A part of a batch beside a tensor that was moved to the CPU."""
+    if not any(v.device is not None and v.device.kind == "cpu" and not v.origins for v, _ in tensors):
+        return
+    for value, _ in tensors:
+        it.records.kept_on_host.update((o.node, o.path) for o in value.origins if o.kind == "batch")
 
 
 def _note_crossing(

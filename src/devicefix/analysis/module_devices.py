@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import same
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.references import _weight_of as weight_of
 from devicefix.analysis.references import references, self_name
 from devicefix.analysis.values import Kind, Value
 
@@ -87,7 +88,7 @@ def _modules(scope: Scope, mixes: list[Mix]) -> Iterator[tuple[str, Value]]:
     for mix in mixes:
         for expression in _called(scope, mix):
             path = path_of(expression)
-            value = _lookup(scope, path) if path is not None else None
+            value = lookup(scope, path) if path is not None else None
             if path is not None and value is not None and value.is_module:
                 yield path, value
             elif path is not None and expression is mix.partner_node and mix.partner.has("module_state") and isinstance(expression, ast.Name):
@@ -122,7 +123,8 @@ def _called(scope: Scope, mix: Mix) -> Iterator[ast.expr]:
         yield call.func
 
 
-def _lookup(scope: Scope, path: str) -> Value | None:
+def lookup(scope: Scope, path: str) -> Value | None:
+    """What a dotted name stands for in a scope."""
     head, *rest = path.split(".")
     value = scope.names.get(head)
     for attribute in rest:
@@ -132,4 +134,4 @@ def _lookup(scope: Scope, path: str) -> Value | None:
     return value
 
 
-__all__ = ["Named", "device_of_module", "named_devices"]
+__all__ = ["Named", "device_of_module", "lookup", "named_devices", "weight_of"]

@@ -141,7 +141,7 @@ def _sequential(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, args: A
     value = args.get(0) or UNKNOWN
     given: ast.expr = args.nodes[0] if args.nodes else ast.Constant(None)
     for child in obj.children:
-        if child.kind is not Kind.OBJECT:
+        if child.kind is not Kind.OBJECT or child.data is obj:
             value = Value(Kind.UNKNOWN, device=obj.device or value.device, flags=frozenset({"likely_tensor"}))
             continue
         value = call_instance(it, frame, node, child, Args([value], nodes=[given]))
@@ -268,6 +268,8 @@ def call_object_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: 
         return _super_method(it, frame, node, receiver, name, args)
     if obj.is_module:
         return _module_method(it, frame, node, receiver, obj, name, args)
+    if obj.external.startswith("torch.distributions."):
+        return _of_distribution(obj, name, node)
     contents = obj.attrs.get("<items>")
     if contents is None and obj.cls is not None and obj.attrs.get("data") is not None and obj.attrs["data"].kind is Kind.MAPPING:
         contents = obj.attrs["data"]
@@ -296,6 +298,16 @@ def call_object_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: 
         it.records.steps.append(Step("load_state_dict", node, receiver, frame.scope()))
         return NONE
     return Value(Kind.UNKNOWN, ident=("call", node))
+
+
+def _of_distribution(obj: Obj, name: str, node: ast.Call) -> Value:
+    """What a distribution draws and computes is where its parameters are."""
+    given = [*obj.arguments[0], *obj.arguments[1].values()] if obj.arguments else []
+    device = next((v.device for v in given if v.device is not None and (v.is_tensor or v.kind is Kind.UNKNOWN)), None)
+    if name in ("sample", "rsample", "log_prob", "entropy", "cdf", "icdf", "sample_n", "perplexity"):
+        dtype = DType.UNKNOWN if name == "sample" else DType.FLOAT
+        return Value(Kind.TENSOR, device=device, dtype=dtype, rank=-1, ident=("op", node))
+    return Value(Kind.UNKNOWN, device=device, ident=("call", node))
 
 
 def _placed(value: Value) -> Value:
@@ -430,6 +442,8 @@ def call_unknown_module_method(it: Interpreter, frame: Frame, node: ast.Call, re
     """A method of a module of which only that is known."""
     if name in torch_api.MOVE_METHODS:
         device, _dtype, moves = tensors.move_target(name, args)
+        for member in (receiver.items or ()) if moves else ():
+            heap.move_object(it, frame, node, member, device)
         moved = receiver.replace(device=device, flags=receiver.flags | {"moved"}) if moves else receiver
         it.records.moves.append(Move(node, name, receiver, moved, device if moves else None, frame.scope()))
         it.records.steps.append(Step("move", node, receiver, frame.scope()))

@@ -27,7 +27,11 @@ def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: V
             manner="strict" if strict else "pointwise",
             dtype="strict" if strict else "none" if isinstance(node.op, BITWISE) else "arithmetic",
         )  # fmt: skip
-        return combine([left, right], device, division=isinstance(node.op, ast.Div), matrix=strict)
+        result = combine([left, right], device, division=isinstance(node.op, ast.Div), matrix=strict)
+        if left.is_tensor is not right.is_tensor:
+            only = left if left.is_tensor else right
+            return result.replace(ident=("from", only.ident, node)) if only.ident is not None else result
+        return result
     if left.kind in NUMERIC and right.kind in NUMERIC:
         sources = left.sources + right.sources
         if sources:

@@ -19,7 +19,8 @@ REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_par
 #: names that make a function interesting wherever they stand in it
 TELLING = frozenset(
     {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim", "from_pretrained",
-     "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel", "item", "tolist"}
+     "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel", "item", "tolist",
+     "RandomSampler", "random_split"}
 )  # fmt: skip
 WEAK = frozenset({"item", "tolist", "load", "numpy", "asarray", "deepcopy", "from_pretrained", "optim"})
 
@@ -43,6 +44,13 @@ class _Facts:
     matters: bool = False
     names: set[str] = field(default_factory=set)
     lines: int = 0
+    does: set[str] = field(default_factory=set)  #: ``builds`` objects, ``moves`` things, ``collects`` on self, ``optimizes``
+
+    def combined(self) -> bool:
+        """Whether two things come together that matter only as a pair: a module and a move, a module and a list …"""
+        if {"registers", "hands over"} <= self.does:  # an object that is given a buffer keeps the old one
+            return True
+        return "builds" in self.does and not self.does.isdisjoint({"moves", "collects"}) or {"moves", "optimizes"} <= self.does
 
 
 class Relevance:
@@ -69,7 +77,7 @@ class Relevance:
             by_class.setdefault(f.cls, []).append(f)
         rest = [f for f in (*self.all, self.module) if not f.matters]
         for f in pending:
-            if f.cls and f.name == "__init__":  # what it keeps is used in the other methods
+            if f.cls and f.name in ("__init__", CLASS_LEVEL):  # what it keeps is used in the other methods
                 chosen.update(other.node for other in by_class[f.cls])
         while pending:
             for f in pending:
@@ -86,8 +94,11 @@ class Relevance:
         return chosen
 
 
+#: stands for the statements of a class body
+CLASS_LEVEL = "<class>"
+
 #: method names that say nothing about whose method is called
-COMMON = frozenset({"forward", "step", "update", "get", "reset", "run", "main", "build", "train", "eval", "to", "call", "<module>"})
+COMMON = frozenset({"forward", "step", "update", "get", "reset", "run", "main", "build", "train", "eval", "to", "call", "<module>", "<class>"})
 
 
 def _aliases(tree: ast.Module) -> frozenset[str]:
@@ -125,6 +136,7 @@ class _Reader:
                 self.visit(decorator, facts, cls)
             self.visit(node.args, facts, "")  # type: ignore[attr-defined]
             self.block(node.body, own, "")  # type: ignore[attr-defined]
+            own.matters = own.matters or own.combined()
             if facts.name != "<module>" or cls == "":
                 # a function inside a function is part of what surrounds it
                 if facts is not self.owner.module:
@@ -132,7 +144,13 @@ class _Reader:
                     facts.names |= own.names
             return
         if kind is ast.ClassDef:
-            self.block(node.body, facts, node.name)  # type: ignore[attr-defined]
+            level = _Facts(node, node.name, CLASS_LEVEL)  # type: ignore[attr-defined]
+            for statement in node.body:  # type: ignore[attr-defined]
+                defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+                self.visit(statement, facts if defines else level, node.name)  # type: ignore[attr-defined]
+            self.owner.all.append(level)
+            facts.names |= level.names
+            facts.matters = facts.matters or level.matters
             for base in node.bases:  # type: ignore[attr-defined]
                 self.visit(base, facts, cls)
             return
@@ -147,6 +165,10 @@ class _Reader:
             facts.names.add(name)
             if name in self.factories or name in TELLING or name == "cuda":
                 facts.matters = True
+            elif name == "to":
+                facts.does.add("moves")
+            elif name == "parameters":
+                facts.does.add("optimizes")
             self.visit(node.value, facts, cls)  # type: ignore[attr-defined]
             return
         if kind is ast.Constant:
@@ -157,8 +179,18 @@ class _Reader:
         if kind is ast.Call:
             function = node.func  # type: ignore[attr-defined]
             name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-            if any(keyword.arg == "return_tensors" for keyword in node.keywords):  # type: ignore[attr-defined]
+            if any(keyword.arg in ("return_tensors", "weight", "pos_weight") for keyword in node.keywords):  # type: ignore[attr-defined]
                 facts.matters = True
+            if name[:1].isupper():
+                facts.does.add("builds")
+                if any(isinstance(a, ast.Attribute) for a in node.args):  # type: ignore[attr-defined]
+                    facts.does.add("hands over")
+                if facts.name == "forward" and isinstance(function, ast.Attribute):
+                    facts.matters = True  # a layer that is built at every call
+            elif name in ("append", "extend", "insert") and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Attribute):
+                facts.does.add("collects")
+            if name == "register_buffer":
+                facts.does.add("registers")
             if name in REGISTERING:
                 inner = _Facts(node)
                 for child in ast.iter_child_nodes(node):
@@ -168,6 +200,11 @@ class _Reader:
         elif kind is ast.For or kind is ast.comprehension or kind is ast.AsyncFor:
             if _reads_batches(node.iter):  # type: ignore[attr-defined]
                 facts.matters = True
+        elif kind is ast.Assign or kind is ast.AnnAssign or kind is ast.AugAssign:
+            targets = node.targets if kind is ast.Assign else [node.target]  # type: ignore[attr-defined]
+            if any(isinstance(t, ast.Attribute) or (isinstance(t, ast.Subscript) and isinstance(t.value, ast.Attribute)) for t in targets):
+                if isinstance(node.value, CONTAINERS) or isinstance(targets[0], ast.Subscript):  # type: ignore[attr-defined]
+                    facts.does.add("collects")
         elif kind is ast.Expr:
             if _drops_move(node.value):  # type: ignore[attr-defined]
                 facts.matters = True
@@ -179,6 +216,10 @@ class _Reader:
                 for item in value:
                     if isinstance(item, ast.AST):
                         self.visit(item, facts, cls)
+
+
+#: what a list or dict is written as
+CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.Name)
 
 
 def _reads_batches(node: ast.expr) -> bool:
@@ -198,6 +239,8 @@ def _drops_move(node: ast.expr) -> bool:
     """A statement that calls a move and does nothing with the result."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return any(_drops_move(e) for e in node.elts)
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        return _drops_move(node.elt)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     if node.func.attr in MOVE_METHODS or node.func.attr in DTYPE_METHODS or node.func.attr == "type":

@@ -313,6 +313,8 @@ def create(
     it: Interpreter, frame: Frame, node: ast.Call, fact: Function, args: Arguments, kind: str = "factory"
 ) -> Value:
     """A call that makes a new tensor."""
+    if "out" in args.keywords and args.keywords["out"].kind is not Kind.NONE:
+        return args.keywords["out"]
     short = fact.name.rpartition(".")[2]
     dtype, explicit = _factory_dtype(fact, args, short)
     flags = {"leaf"}
@@ -510,6 +512,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
     if name == "backward":
         return NONE
     result = _apply(it, frame, node, fact, args, operands, name)
+    if result.is_tensor and result.ident is None and receiver.ident is not None and len([v for v, _ in operands if v.is_tensor]) == 1:
+        result = result.replace(ident=("from", receiver.ident, node))
     if "generator" in args.keywords:
         draws.record_draw(it, frame, node, name, receiver.device, args)
     if fact.in_place and result.is_tensor and isinstance(receiver_node, ast.Name) and receiver_node.id in frame.names:

@@ -245,6 +245,9 @@ def join(a: Value, b: Value) -> Value:
         if a.ident == b.ident and a.device == b.device:
             return a
         return Value(kind, device=devices.join(a.device, b.device), origins=merge_origins((a, b)))
+    if kind is Kind.MODULE and (a.items or b.items):
+        members = {id(v.data): v for v in (*(a.items or ()), *(b.items or ()))}
+        return Value(kind, device=devices.join(a.device, b.device), items=tuple(members.values()))
     if a.data == b.data:
         return a
     if kind in (Kind.METHOD, Kind.EXTERNAL):
@@ -261,6 +264,11 @@ def _registered(a: Value, b: Value) -> frozenset[str]:
 
 
 def _join_kinds(a: Value, b: Value) -> Value:
+    if {a.kind, b.kind} == {Kind.MODULE, Kind.OBJECT}:
+        module, other = (a, b) if a.kind is Kind.MODULE else (b, a)
+        if other.data.is_module:
+            members = {id(v.data): v for v in (*(module.items or ()), other)}
+            return Value(Kind.MODULE, device=devices.join(module.device, other.data.device), items=tuple(members.values()))
     if a.kind is Kind.NONE or b.kind is Kind.NONE:
         other = b if a.kind is Kind.NONE else a
         return other if other.has("maybe_none") else other.replace(flags=other.flags | MAYBE_NONE)
@@ -279,7 +287,7 @@ def _join_objects(a: Value, b: Value) -> Value:
         if a.data.device == b.data.device and bool(a.data.origins) == bool(b.data.origins):
             return a  # two layers of one list: one stands for both
     if a.kind is Kind.OBJECT and a.data.is_module and b.data.is_module:
-        return Value(Kind.MODULE, device=devices.join(a.data.device, b.data.device))
+        return Value(Kind.MODULE, device=devices.join(a.data.device, b.data.device), items=(a, b))
     return UNKNOWN
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 #: methods of data sets that loaders call
 ITEM_METHODS = ("__getitem__", "__getitems__", "__iter__")
 
-DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "torchvision.datasets.VisionDataset"})
+DATASETS = frozenset(
+    {"torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "torchvision.datasets.VisionDataset"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,9 @@ def _function(it: Interpreter, value: Value) -> FunctionInfo | None:
 
 def record_item_method(it: Interpreter, function: FunctionInfo) -> None:
     """Note a method through which loaders fetch items, if its class is a data set."""
-    if function.cls is not None and any(torch_api.canonical(name) in DATASETS for name in ancestry(it, function.cls)[1]):
+    if function.cls is not None and any(
+        torch_api.canonical(name) in DATASETS for name in ancestry(it, function.cls)[1]
+    ):
         it.records.item_methods.add(function)
 
 

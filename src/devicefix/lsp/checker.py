@@ -59,7 +59,22 @@ class Checked:
     faults: tuple[str, ...] = ()  #: faults of ours, for the log
     facts: FileFacts | None = None  #: of the last few checks only; they are large
     outdated: bool = False  #: a file that it depends on has changed since
-    number: int = field(default_factory=lambda: next(_numbers))
+    number: int = field(default_factory=lambda: next(_numbers))  #: names the result to the editor
+
+    def take_number_of(self, other: Checked | None) -> None:
+        """Go by the number of an earlier result of the same text that found the same."""
+        if other is not None and other.snapshot.version == self.snapshot.version and other._shown == self._shown:
+            self.number = other.number
+
+    @property
+    def _shown(self) -> object:
+        def fix(finding: Finding) -> object:
+            return finding.fix and (finding.fix.title, finding.fix.applicability, finding.fix.reason, finding.fix.group)
+
+        found = [
+            (p.start, p.end, p.finding.code, p.finding.message, p.finding.note, fix(p.finding)) for p in self.placed
+        ]
+        return self.stale, found
 
 
 @dataclass(frozen=True)

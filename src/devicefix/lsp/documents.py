@@ -104,7 +104,8 @@ class Documents:
             document = self._documents.get(key)
             if document is None or document.notebook:
                 raise NotOpen(key)
-            return Snapshot(key, path_of(key), (Part(key, document.version, document.text),))
+            part = Part(key, document.version, document.text)
+            return Snapshot(key, path_of(key), (part,) if is_python(document) else ())
         cells = (self._documents.get(cell) for cell in notebook.cells)
         parts = tuple(Part(c.uri, c.version, c.text) for c in cells if c is not None and is_python(c))
         return Snapshot(key, path_of(key), parts, is_notebook=True)

@@ -16,11 +16,10 @@ from devicefix.lsp.client_settings import SECTION
 from devicefix.lsp.diagnostics import diagnostics
 from devicefix.lsp.documents import path_of
 from devicefix.lsp.positions import encoding_of
-from devicefix.lsp.server import ACTION_COMMAND, FIX_ALL_COMMAND, WATCHED
+from devicefix.lsp.server import ACTION_COMMAND, FIX_ALL_COMMAND, WATCHED, DeviceFixServer
 
 if TYPE_CHECKING:
     from devicefix.lsp.checker import Checked
-    from devicefix.lsp.server import DeviceFixServer
 
 
 def register(server: DeviceFixServer) -> None:
@@ -29,6 +28,7 @@ def register(server: DeviceFixServer) -> None:
     feature(t.INITIALIZE)(initialize)
     feature(t.INITIALIZED)(initialized)
     feature(t.SHUTDOWN)(shutdown)
+    feature(t.EXIT)(leave)
     feature(t.WORKSPACE_DID_CHANGE_CONFIGURATION)(configuration_changed)
     feature(t.WORKSPACE_DID_CHANGE_WATCHED_FILES)(files_changed)
     feature(t.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(folders_changed)
@@ -74,7 +74,13 @@ async def initialized(ls: DeviceFixServer, params: t.InitializedParams) -> None:
 
 def shutdown(ls: DeviceFixServer, params: Any) -> None:
     """Stop working."""
+    ls.was_shut_down = True
     ls.session.close()
+
+
+def leave(ls: DeviceFixServer, params: Any) -> None:
+    """The last message; without the one before it the protocol calls that an error."""
+    ls.exit_status = 0 if ls.was_shut_down else 1
 
 
 async def configuration_changed(ls: DeviceFixServer, params: t.DidChangeConfigurationParams) -> None:
@@ -120,7 +126,7 @@ async def pull(ls: DeviceFixServer, params: t.DocumentDiagnosticParams) -> t.Doc
     if params.previous_result_id == name:
         return t.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
     ls.report(checked)
-    found = diagnostics(checked, ls.client, ls.encoding)[uri]
+    found = diagnostics(checked, ls.client, ls.encoding).get(uri, [])
     return t.RelatedFullDocumentDiagnosticReport(items=found, result_id=name)
 
 

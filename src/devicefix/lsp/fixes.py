@@ -57,10 +57,13 @@ def change(checked: Checked, changes: Sequence[Change]) -> list[PartEdits]:
     """Changes, proven as a whole. Raises `CannotFix`."""
     from devicefix.engine.selfcheck import CheckFailed, rewrite
 
+    source = _source(checked)
     try:
-        new, _ = rewrite(_source(checked), changes)
+        new, edits = rewrite(source, changes)
     except CheckFailed as failure:
         raise CannotFix(str(failure)) from None
+    if source.text == checked.snapshot.parts[0].text:  # one document, without a byte order mark in its text
+        return [PartEdits(checked.snapshot.parts[0], tuple(edits))] if edits else []
     return _edits(checked, new)
 
 

@@ -23,6 +23,8 @@ _COMMENT = re.compile(r"#.*(?:devicefix\s*:|noqa\s*:)[^\n]*", re.IGNORECASE)
 
 def hover(checked: Checked, params: t.HoverParams, client: Client, encoding: Encoding) -> t.Hover | None:
     """The pages of the rules at a place; None where there is nothing."""
+    if not checked.snapshot.parts:
+        return None
     locator = Locator(checked.snapshot, encoding)
     uri, here = params.text_document.uri, params.position
     offset, _ = locator.span(uri, t.Range(here, here))

@@ -55,6 +55,8 @@ class DeviceFixServer(LanguageServer):
         self.client = Client()
         self.session = Session(self.publish, self.ask_again)
         self.session.pushes = self.pushes
+        self.exit_status = 0
+        self.was_shut_down = False
         self._initial: Any = None
         self._told: set[str] = set()
 
@@ -237,6 +239,8 @@ def main() -> None:
     server = create()
     server.session.worker.submit(lambda stop: _warm_up())
     server.start_io(Resynchronising(stdin), stdout)  # type: ignore[arg-type]
+    if server.exit_status:
+        sys.exit(server.exit_status)
 
 
 def _warm_up() -> None:

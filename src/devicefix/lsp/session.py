@@ -118,6 +118,7 @@ class Session:
         if self._results.get(key) is not checked:
             changed = max((self._edited.get(path, 0) for path in checked.uses), default=0)
             checked.outdated = max(changed, self._everything_changed) > pending.since
+            checked.take_number_of(self._results.get(key))
             self._results[key] = checked
         return checked
 
@@ -134,7 +135,8 @@ class Session:
 
     def edited(self, key: str) -> None:
         """A document was opened or edited, or its notebook's cells came and went."""
-        self._note(key, self.documents.snapshot(key).parts[0].text if not self.documents.is_notebook(key) else None)
+        parts = self.documents.snapshot(key).parts
+        self._note(key, parts[0].text if parts else None)
         pending = self._pending.get(key)
         if pending is not None and not self.documents.is_current(pending.snapshot):
             pending.job.stop.set()

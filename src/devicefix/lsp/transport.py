@@ -25,7 +25,9 @@ class Resynchronising:
         match = _LENGTH.search(line)
         if match is not None and int(match[1]) <= LARGEST:
             return b"Content-Length: %d\r\n" % int(match[1])
-        return b"\r\n" if not line.strip() and line else line
+        if b"content-length" in line.lower():
+            return b"damaged\r\n"
+        return b"\r\n" if line.isspace() else line
 
     def read(self, count: int) -> bytes:
         """The body of a message."""

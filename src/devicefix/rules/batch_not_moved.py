@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.batch_moves import repair
-from devicefix.analysis.batches import Batch, parts, position, unmoved
+from devicefix.analysis.batches import Batch, Part, parts, position, unmoved
 from devicefix.analysis.encodings import repair_encoding
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -37,11 +38,18 @@ def _finding(facts: FileFacts, batch: Batch, message: str, way: Repair) -> Findi
 
 
 def _loader_message(facts: FileFacts, batch: Batch) -> str:
-    names = list(dict.fromkeys(part.name for part in parts(facts, batch) or ()))
+    names = list(dict.fromkeys(name for part in parts(facts, batch) or () for name in _names(part)))
     who = " and ".join([", ".join(f"`{n}`" for n in names[:-1]), f"`{names[-1]}`"]) if len(names) > 1 else f"`{names[0]}`" if names else "a batch"
     verb, meets = ("come", "meet") if len(names) > 1 else ("comes", "meets")
     mix = batch.mixes[0]
     return f"{who} {verb} from the loader at line {position(batch.place)[0]} on the CPU, but {meets} {other_side(mix)}, {where(mix)}"
+
+
+def _names(part: Part) -> list[str]:
+    """``x``, or ``batch["x"]`` where a key says which part of it is meant."""
+    if all(len(rest) == 1 and isinstance(rest[0], (str, int)) for rest in part.rests):
+        return [f"{part.name}[{json.dumps(rest[0])}]" for rest in part.rests]
+    return [part.name]
 
 
 def _encoding_message(batch: Batch) -> str:

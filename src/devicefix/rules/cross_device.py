@@ -68,29 +68,43 @@ What was brought to the CPU on purpose, and a stale `self.device`, are reported 
         Example(
             before='''
 import torch
+from torch import nn
 
 
-def smoothed(values, other="cuda:1"):
-    weight = torch.full((3,), 0.5, device="cuda:0")
-    shifted = torch.ones(3, device="cuda:1")
-    return shifted * weight
+class TwoCards(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bottom = nn.Linear(3, 4).to("cuda:0")
+        self.top = nn.Linear(4, 2).to("cuda:1")
+
+    def forward(self, x):
+        hidden = self.bottom(x).relu()
+        return self.top(hidden)
 
 
 def run(device):
-    return smoothed(None).cpu()
+    torch.manual_seed(0)
+    return TwoCards()(torch.ones(5, 3, device="cuda:0")).detach().cpu()
 ''',
             after='''
 import torch
+from torch import nn
 
 
-def smoothed(values, other="cuda:1"):
-    weight = torch.full((3,), 0.5, device="cuda:0")
-    shifted = torch.ones(3, device="cuda:1")
-    return shifted * weight.to(shifted.device)
+class TwoCards(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bottom = nn.Linear(3, 4).to("cuda:0")
+        self.top = nn.Linear(4, 2).to("cuda:1")
+
+    def forward(self, x):
+        hidden = self.bottom(x).relu()
+        return self.top(hidden.to(self.top.weight.device))
 
 
 def run(device):
-    return smoothed(None).cpu()
+    torch.manual_seed(0)
+    return TwoCards()(torch.ones(5, 3, device="cuda:0")).detach().cpu()
 ''',
         ),
     ),

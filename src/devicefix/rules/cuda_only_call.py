@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.card_calls import unguarded_uses
 from devicefix.analysis.workers import WorkerFunction, worker_functions, worker_of
 from devicefix.findings import Finding
-from devicefix.rules.base import Rule
+from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding
 from devicefix.rules.wording import short
 
@@ -20,6 +20,7 @@ CODE, NAME = "DVF403", "cuda-only-call"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """CUDA in workers, and calls that need a card in code for any device."""
     yield from _in_workers(facts)
     yield from _unguarded(facts)
 
@@ -33,8 +34,13 @@ def _unguarded(facts: FileFacts) -> Iterator[Finding]:
     for calls in functions.values():
         first, *rest = sorted(calls, key=lambda call: (call.lineno, call.col_offset))
         more = f" (and {len(rest)} more {'call' if len(rest) == 1 else 'calls'} here)" if rest else ""
-        message = f"{short(first)}{more} fails on a machine without a card, but this code runs on whatever device is chosen"
-        note = "put it under a test (`if device.type == \"cuda\":`, `if torch.cuda.is_available():`), or use what both devices have"
+        message = (
+            f"{short(first)}{more} fails on a machine without a card, but this code runs on whatever device is chosen"
+        )
+        note = (
+            'put it under a test (`if device.type == "cuda":`, `if torch.cuda.is_available():`), '
+            "or use what both devices have"
+        )
         related = tuple((call, "and here") for call in rest)
         yield finding(facts, CODE, NAME, first, message, note=note, related=related)
 
@@ -52,7 +58,9 @@ def _in_workers(facts: FileFacts) -> Iterator[Finding]:
         pinned = worker.loader is not None and _keyword(worker.loader, "pin_memory") is True
         message = f"{short(node)} moves to the card in {what}, which runs in the loader's worker processes"
         if pinned:
-            message = f"{short(node)} moves to the card in {what}, but `pin_memory=True` can pin tensors on the CPU only"
+            message = (
+                f"{short(node)} moves to the card in {what}, but `pin_memory=True` can pin tensors on the CPU only"
+            )
         note = "return CPU tensors and move the batch in the loop over the loader; forked workers cannot use CUDA"
         related = ((worker.loader, "handed over here"),) if worker.loader is not None else ()
         yield finding(facts, CODE, NAME, node, message, note=note, related=related)
@@ -95,30 +103,43 @@ def _keyword(call: ast.Call, name: str) -> object:
     return value.value if isinstance(value, ast.Constant) else None
 
 
+#: an example without a rewrite
+COLLATE = """
+import torch
+from torch.utils.data import DataLoader
+
+
+def collate(rows):
+    return torch.tensor(rows).cuda()  # belongs into the loop
+
+
+def run(device):
+    loader = DataLoader([1.0, 2.0, 3.0], batch_size=2, collate_fn=collate)
+    return torch.stack([batch.sum() for batch in loader])
+"""
+
 RULE = Rule(
     code=CODE,
     name=NAME,
     summary="CUDA is used in a loader's workers, or unguarded in code that also runs on the CPU",
     explanation="""
-Data sets (`__getitem__`), `collate_fn` and `worker_init_fn` run in the worker processes of a `DataLoader`. A move to the card there stops with "Cannot
-re-initialize CUDA in forked subprocess" as soon as there are workers, and with "cannot pin 'torch.cuda.FloatTensor'" when memory is pinned.
+Data sets (`__getitem__`), `collate_fn` and `worker_init_fn` run in the worker processes of a `DataLoader`. A move to
+the card there stops with "Cannot re-initialize CUDA in forked subprocess" as soon as there are workers, and with
+"cannot pin 'torch.cuda.FloatTensor'" when memory is pinned.
 
-```python
-def collate(rows):
-    return torch.stack(rows).cuda()  # belongs into the loop over the loader
-```
-
-`torch.cuda.synchronize()`, `torch.cuda.Event()`, `torch.cuda.get_device_name()` and others raise where there is no card. They are reported in code that is
-shown to run on a device that somebody chooses, unless a condition stands around them or in front of them. What PyTorch ignores without a card
-(`empty_cache`, `manual_seed_all`, `memory_allocated`) and what chooses a card (`set_device`) is not reported.
+`torch.cuda.synchronize()`, `torch.cuda.Event()`, `torch.cuda.get_device_name()` and others raise where there is no
+card. They are reported in code that is shown to run on a device that somebody chooses, unless a condition stands
+around them or in front of them. What PyTorch ignores without a card (`empty_cache`, `manual_seed_all`,
+`memory_allocated`) and what chooses a card (`set_device`) is not reported.
 """,
     fix_safety="""
-There is no fix. Moving the transfer from the workers into the loop changes two places that may be in two files; what replaces a timing with CUDA
-events is a choice.
+There is no fix. Moving the transfer from the workers into the loop changes two places that may be in two files; what
+replaces a timing with CUDA events is a choice.
 """,
     check=check,
+    examples=(Example(before=COLLATE, after=COLLATE),),
     silent=(
-        '''
+        """
 import time
 
 import torch
@@ -132,7 +153,7 @@ def run(device):
     torch.cuda.empty_cache()  # does nothing without a card
     assert time.perf_counter() >= start
     return y
-''',
+""",
     ),
     references=(
         "https://pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing",

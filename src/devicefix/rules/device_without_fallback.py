@@ -24,6 +24,7 @@ CODE, NAME = "DVF402", "device-without-fallback"
 
 def check(facts: FileFacts) -> Iterator[Finding]:
     yield from _contexts_taken_for_devices(facts)
+    yield from _defaults(facts)
     if cuda_sites.ranks_in_use(facts) is not None or len(cuda_sites.named_cards(facts.tree)) > 1:
         return
     variables = DeviceVariables(facts)
@@ -45,10 +46,39 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         if not torch:
             yield finding(facts, CODE, NAME, node.value, message, note="torch is not imported under a name in this file")
             continue
-        code = f'"{card}" if {torch}.cuda.is_available() else "cpu"'
+        quote = facts.source.segment(literal)[:1]
+        quote = quote if quote in "\"'" else '"'
+        code = f"{quote}{card}{quote} if {torch}.cuda.is_available() else {quote}cpu{quote}"
         yield finding(
             facts, CODE, NAME, node.value, message, fix=fix("fall back to the CPU", ReplaceExpression(literal, code))
         )
+
+
+def _defaults(facts: FileFacts) -> Iterator[Finding]:
+    """``def f(x, device="cuda")``: whoever leaves it out needs a card."""
+    for node in ast.walk(facts.tree):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        spec = node.args
+        positional = [*spec.posonlyargs, *spec.args]
+        pairs = [*zip(positional[len(positional) - len(spec.defaults) :], spec.defaults), *zip(spec.kwonlyargs, spec.kw_defaults)]
+        for parameter, default in pairs:
+            if default is None or not cuda_sites.device_literal(facts, default) or not _used_as_device(node, parameter.arg):
+                continue
+            message = f"`{parameter.arg}={ast.unparse(default)}` is the default: a caller who leaves it out needs CUDA"
+            note = "the default is part of the signature, and callers may rely on it"
+            yield finding(facts, CODE, NAME, default, message, note=note)
+
+
+def _used_as_device(function: ast.AST, name: str) -> bool:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            values = [k.value for k in node.keywords if k.arg == "device"]
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "device") and node.args:
+                values.append(node.args[0])
+            if any(isinstance(v, ast.Name) and v.id == name for v in values):
+                return True
+    return False
 
 
 def _literal(value: ast.expr) -> ast.Constant | None:

@@ -20,6 +20,7 @@ CODE, NAME = "DVF203", "generator-device"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Generators on another device than the draws, and samplers under a changed default device."""
     for generator in misplaced_generators(facts):
         yield _misplaced(facts, generator)
     seen: set[ast.Call] = set()
@@ -65,22 +66,23 @@ RULE = Rule(
     name=NAME,
     summary="a random generator is on one device, and the numbers are drawn on another",
     explanation="""
-A `torch.Generator` belongs to one device: the CPU, unless it is created with `device=`. A call that draws numbers on another device refuses it
-with "Expected a 'cuda' device type for generator but found 'cpu'". `torch.manual_seed` returns the generator of the CPU, too.
+A `torch.Generator` belongs to one device: the CPU, unless it is created with `device=`. A call that draws numbers on
+another device refuses it with "Expected a 'cuda' device type for generator but found 'cpu'". `torch.manual_seed`
+returns the generator of the CPU, too.
 
-Samplers are different: `DataLoader(generator=…)`, `RandomSampler` and `random_split` shuffle on the CPU, whatever the model's device is. They are
-reported only where the default device was changed to an accelerator (`torch.set_default_device("cuda")`): they then draw on that device, with a
-generator that they create on the CPU.
+Samplers are different: `DataLoader(generator=…)`, `RandomSampler` and `random_split` shuffle on the CPU, whatever the
+model's device is. They are reported only where the default device was changed to an accelerator
+(`torch.set_default_device("cuda")`): they then draw on that device, with a generator that they create on the CPU.
 """,
     fix_safety="""
-The fix creates the generator on the device on which numbers are drawn. On the CPU nothing changes, the random stream included. It is unsafe when
-the generator is also used in places that the analysis does not follow, and there is none when the generator also serves draws on the CPU, is
-the global one, or is created where nothing names the device.
+The fix creates the generator on the device on which numbers are drawn. On the CPU nothing changes, the random stream
+included. It is unsafe when the generator is also used in places that the analysis does not follow, and there is none
+when the generator also serves draws on the CPU, is the global one, or is created where nothing names the device.
 """,
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 
 
@@ -91,8 +93,8 @@ def add_noise(x, seed):
 
 def run(device):
     return add_noise(torch.ones(2, 3, device=device), 7)
-''',
-            after='''
+""",
+            after="""
 import torch
 
 
@@ -103,11 +105,11 @@ def add_noise(x, seed):
 
 def run(device):
     return add_noise(torch.ones(2, 3, device=device), 7)
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 
 
@@ -117,7 +119,7 @@ def run(device):
     train, test = torch.utils.data.random_split(range(6), [4, 2], generator=g)  # samplers shuffle on the CPU
     order = torch.randperm(6, generator=g)  # and a CPU index is fine
     return data[order][list(train)]
-''',
+""",
     ),
     references=(
         "https://pytorch.org/docs/stable/generated/torch.Generator.html",

@@ -22,9 +22,13 @@ CODE, NAME = "DVF506", "index-on-device"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Tables on the CPU that are indexed by tensors on a device."""
     for lookup in lookups(facts):
         mix = lookup.mix
-        message = f"{short(mix.culprit_node)} is on the CPU, but is indexed by {short(mix.partner_node)}, which is {place(mix.partner.device)}"
+        message = (
+            f"{short(mix.culprit_node)} is on the CPU, but is indexed by {short(mix.partner_node)}, "
+            f"which is {place(mix.partner.device)}"
+        )
         yield finding(facts, CODE, NAME, lookup.node, message, fix=_fix(lookup))
     yield from _plain_classes(facts)
 
@@ -56,7 +60,10 @@ def _plain_classes(facts: FileFacts) -> Iterator[Finding]:
             f"`self.{attribute.name}` is a table on the CPU, but is indexed by {short(mix.partner_node)}, which is "
             f"{place(mix.partner.device)}, at line {getattr(mix.node, 'lineno', 0)}"
         )
-        note = f"`{attribute.cls.name}` is no module, so nothing moves it: give it a device, or move the table where it is used"
+        note = (
+            f"`{attribute.cls.name}` is no module, so nothing moves it: give it a device, "
+            "or move the table where it is used"
+        )
         node = built[0].statement or attribute.cls.node
         yield finding(facts, CODE, NAME, node, message, note=note, related=((mix.node, "indexed here"),))
 
@@ -66,23 +73,25 @@ RULE = Rule(
     name=NAME,
     summary="a tensor on a device is the index into a tensor on the CPU",
     explanation="""
-A table on a card takes an index on the CPU, but not the other way round: "indices should be either on cpu or on the same device as the indexed tensor
-(cpu)".
+A table on a card takes an index on the CPU, but not the other way round: "indices should be either on cpu or on the
+same device as the indexed tensor (cpu)".
 
-Tables that are only created in the wrong place belong to `factory-device`, those that are attributes of a module to `tensor-attribute`. This rule
-reports tables that are on the CPU on purpose, tables whose looked-up rows are moved afterwards, and those of classes that are no modules.
+Tables that are only created in the wrong place belong to `factory-device`, those that are attributes of a module to
+`tensor-attribute`. This rule reports tables that are on the CPU on purpose, tables whose looked-up rows are moved
+afterwards, and those of classes that are no modules.
 """,
     fix_safety="""
-Where the result is moved at once, as in `table[t].to(x.device)`, the table is moved first: `table.to(x.device)[t]`. A table that is on the CPU on
-purpose stays there, and the index comes back: `table[t.cpu()]`. That is safe where the result is seen to be read on the host, is moved, or is stored
-into; else it is unsafe, since the result may be needed on the device. On the CPU nothing changes in any of these.
+Where the result is moved at once, as in `table[t].to(x.device)`, the table is moved first: `table.to(x.device)[t]`. A
+table that is on the CPU on purpose stays there, and the index comes back: `table[t.cpu()]`. That is safe where the
+result is seen to be read on the host, is moved, or is stored into; else it is unsafe, since the result may be needed
+on the device. On the CPU nothing changes in any of these.
 
 There is no fix for a table that is an attribute of a class other than a module: the class has to be told the device.
 """,
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 
 
@@ -94,8 +103,8 @@ def pick(scores, names):
 
 def run(device):
     return pick(torch.tensor([[0.1, 0.9], [0.8, 0.2]], device=device), ["a", "b"])
-''',
-            after='''
+""",
+            after="""
 import torch
 
 
@@ -107,11 +116,11 @@ def pick(scores, names):
 
 def run(device):
     return pick(torch.tensor([[0.1, 0.9], [0.8, 0.2]], device=device), ["a", "b"])
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 
 
@@ -120,7 +129,7 @@ def run(device):
     order = torch.randperm(6)  # an index on the CPU is allowed
     labels = table.cpu()[order]  # and so are two on the CPU
     return table[order].cpu() - labels
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/tensor_indexing.html",),
 )

@@ -26,27 +26,33 @@ LATER = {
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Loads whose tensors end up wherever they were saved from."""
     for load in open_loads(facts):
         if load.misplaced is not None:
-            message = f"{short(load.misplaced.func)} takes no `map_location`; it belongs to {short(load.call.func)} inside the parentheses"
-            yield finding(facts, CODE, NAME, load.misplaced, message, note="where the tensors should go is written in the wrong place")
+            message = (
+                f"{short(load.misplaced.func)} takes no `map_location`; "
+                f"it belongs to {short(load.call.func)} inside the parentheses"
+            )
+            yield finding(
+                facts,
+                CODE,
+                NAME,
+                load.misplaced,
+                message,
+                note="where the tensors should go is written in the wrong place",
+            )
         elif (load.states or load.meetings) and not is_settled(facts, load):
             yield _open(facts, load)
 
 
 def _open(facts: FileFacts, load: Load) -> Finding:
     where, doubt, note = location(facts, load)
+    message = f"{short(load.call.func)} without `map_location` puts tensors on the device that they were saved from"
     if load.meetings:
         line = getattr(load.meetings[0].node, "lineno", 0)
-        message = (
-            f"{short(load.call.func)} without `map_location` puts tensors on the device that they were saved from; they meet "
-            f"others on the chosen device at line {line}"
-        )
+        message += f"; they meet others on the chosen device at line {line}"
     else:
-        message = (
-            f"{short(load.call.func)} without `map_location` puts tensors on the device that they were saved from, which this "
-            "machine may not have"
-        )
+        message += ", which this machine may not have"
     repair = fix(f"pass `map_location={where}`", _insert(load, where), unsafe=doubt) if where else None
     return finding(facts, CODE, NAME, load.call, message, fix=repair, note=note)
 
@@ -59,7 +65,9 @@ def _insert(load: Load, where: str) -> EditCall:
     if not later or not simple or not one_line or load.call.keywords[-len(later) :] != later:
         return EditCall(load.call, set_keywords=(("map_location", where),))
     again = tuple((str(k.arg), ast.unparse(k.value)) for k in later)
-    return EditCall(load.call, set_keywords=(("map_location", where), *again), remove_keywords=tuple(str(k.arg) for k in later))
+    return EditCall(
+        load.call, set_keywords=(("map_location", where), *again), remove_keywords=tuple(str(k.arg) for k in later)
+    )
 
 
 RULE = Rule(
@@ -67,21 +75,24 @@ RULE = Rule(
     name=NAME,
     summary="`torch.load` without `map_location` returns tensors to the device that they were saved from",
     explanation="""
-A checkpoint that was written on a card cannot be read on a machine without one ("Attempting to deserialize object on a CUDA device"), and on a machine
-with several, every process reads it onto the first. `map_location=` says where the tensors shall go instead.
+A checkpoint that was written on a card cannot be read on a machine without one ("Attempting to deserialize object on
+a CUDA device"), and on a machine with several, every process reads it onto the first. `map_location=` says where the
+tensors shall go instead.
 
-Loads are reported whose result reaches a `load_state_dict`, or meets tensors on a device. Loads under a test for the card, beside a branch that has
-`map_location`, of files that the same function has just saved, in data sets, and of PyTorch's own published weights are left alone.
+Loads are reported whose result reaches a `load_state_dict`, or meets tensors on a device. Loads under a test for the
+card, beside a branch that has `map_location`, of files that the same function has just saved, in data sets, and of
+PyTorch's own published weights are left alone.
 """,
     fix_safety="""
-What only goes into `load_state_dict` is copied from wherever it is: `map_location=device` where a device variable is at hand, else `map_location="cpu"`,
-is safe. What is used directly goes to the device of the tensors that it meets, `f"cuda:{rank}"` where that is a number. The fix is unsafe when
-the loaded object is also handed to code that was not followed, and there is none when no name for the device is at hand.
+What only goes into `load_state_dict` is copied from wherever it is: `map_location=device` where a device variable is
+at hand, else `map_location="cpu"`, is safe. What is used directly goes to the device of the tensors that it meets,
+`f"cuda:{rank}"` where that is a number. The fix is unsafe when the loaded object is also handed to code that was not
+followed, and there is none when no name for the device is at hand.
 """,
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import io
 
 import torch
@@ -100,8 +111,8 @@ def run(device):
     torch.save(nn.Linear(2, 1).state_dict(), file)
     file.seek(0)
     return restore(nn.Linear(2, 1), file).to(device)(torch.ones(1, 2, device=device)).detach()
-''',
-            after='''
+""",
+            after="""
 import io
 
 import torch
@@ -120,11 +131,11 @@ def run(device):
     torch.save(nn.Linear(2, 1).state_dict(), file)
     file.seek(0)
     return restore(nn.Linear(2, 1), file).to(device)(torch.ones(1, 2, device=device)).detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import io
 
 import torch
@@ -138,7 +149,7 @@ def run(device):
     best.seek(0)
     model.load_state_dict(torch.load(best))  # written by this very process
     return model(torch.ones(1, 2, device=device)).detach()
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/generated/torch.load.html",),
 )
