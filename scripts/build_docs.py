@@ -10,13 +10,14 @@ between markers are (see docs_blocks.py).
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts")]
 
-from docs_blocks import Page, PageError, needs_torch, workplace  # noqa: E402
+from docs_blocks import Page, PageError, needs, workplace  # noqa: E402
 from docs_tables import TABLES, rule_page  # noqa: E402
 
 from devicefix.engine.check import known_rules  # noqa: E402
@@ -53,6 +54,13 @@ def stale_rule_pages() -> list[Path]:
     return sorted([*changed, *(there - expected.keys())])
 
 
+def navigation() -> str:
+    """mkdocs.yml with a line for the page of every rule."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    lines = "".join(f"      - rules/{rule.code.lower()}.md\n" for rule in known_rules())
+    return re.sub(r"(?<=      - rules/index\.md\n)(?:      - rules/\w+\.md\n)*", lines, text)
+
+
 def build(pages: list[Path]) -> None:
     """Write the rule pages and the given pages."""
     RULES.mkdir(parents=True, exist_ok=True)
@@ -62,6 +70,7 @@ def build(pages: list[Path]) -> None:
             path.unlink()
         else:
             path.write_text(text, encoding="utf-8")
+    (ROOT / "mkdocs.yml").write_text(navigation(), encoding="utf-8")
     for path in pages:
         path.write_text(render(path), encoding="utf-8")
 
@@ -75,7 +84,7 @@ def main() -> int:
     arguments = parser.parse_args()
     pages = [path.resolve() for path in arguments.pages] or written_pages()
     if arguments.without_torch:
-        pages = [path for path in pages if not needs_torch(path.read_text(encoding="utf-8"))]
+        pages = [path for path in pages if "torch" not in needs(path.read_text(encoding="utf-8"))]
     try:
         if not arguments.check:
             build(pages)
@@ -84,6 +93,8 @@ def main() -> int:
     except PageError as error:
         print(error, file=sys.stderr)
         return 2
+    if navigation() != (ROOT / "mkdocs.yml").read_text(encoding="utf-8"):
+        stale.append(ROOT / "mkdocs.yml")
     for path in stale:
         print(f"{path.relative_to(ROOT)} is out of date; run scripts/build_docs.py")
     return 1 if stale else 0

@@ -32,7 +32,12 @@ OPEN = re.compile(r"^<!-- (?P<kind>output|table|file|setup|write)(?: (?P<languag
 END = "<!-- end -->"
 FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>\w*)")
 TIMEOUT = 300  #: seconds for one command
-NEEDS_TORCH = re.compile(r"devicefix (run|verify|inspect)\b|\bpytest\b|^python train")
+#: what the commands of a page import besides devicefix's own dependencies
+NEEDS = {
+    "torch": re.compile(r"devicefix (run|verify|inspect)\b|\bpytest\b|\bIPython\b"),
+    "IPython": re.compile(r"\bIPython\b"),
+    "pytest": re.compile(r"\bpytest\b"),
+}
 
 
 class PageError(Exception):
@@ -170,7 +175,7 @@ class Page:
         path.write_text("\n".join(self.lines[opening + 1 : closing]) + "\n", encoding="utf-8")
 
 
-def needs_torch(text: str) -> bool:
-    """Whether making the page executes programs that import torch."""
+def needs(text: str) -> list[str]:
+    """The modules that making a page takes."""
     commands = re.findall(r"^<!-- (?:output|setup)[^:]*: (.+?) -->$", text, re.MULTILINE)
-    return any(NEEDS_TORCH.search(command) for command in commands)
+    return [module for module, pattern in NEEDS.items() if any(pattern.search(command) for command in commands)]

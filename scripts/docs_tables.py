@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from devicefix import fix
 from devicefix.config.schema import KEYS
@@ -90,11 +91,37 @@ def formats_table() -> str:
     return "\n".join(["| name | what it is |", "|---|---|", *rows])
 
 
+def options_table(command: str) -> str:
+    """The arguments and options of a command, as the command line declares them."""
+    import typer
+
+    from devicefix.cli import app as home
+
+    home._add_commands()
+    group: Any = typer.main.get_command(home.app)
+    rows = ["| option | default | what it does |", "|---|---|---|"]
+    for param in group.commands[command].params:
+        names = ", ".join(f"`{name}`" for name in [*param.opts, *param.secondary_opts])
+        if not param.opts[0].startswith("-"):
+            names = f"`{param.metavar or param.name.upper()}`"
+        shown = getattr(param.default, "value", param.default)
+        default = "" if shown in (None, False) or param.required else f"`{shown}`"
+        choices = getattr(type(param.default), "__members__", {}).values()
+        named = ", ".join(f"`{choice.value}`" for choice in choices)
+        values = f" One of {named}." if named else ""
+        rows.append(f"| {names} | {default} | {param.help or ''}{values} |".replace("  ", " "))
+    return "\n".join(rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "rules": lambda: rule_table("docs/rules/"),
     "rules by group": grouped_rules,
     "settings": keys_table,
     "formats": formats_table,
+    "options of check": lambda: options_table("check"),
+    "options of run": lambda: options_table("run"),
+    "options of verify": lambda: options_table("verify"),
+    "options of inspect": lambda: options_table("inspect"),
 }
 
 

@@ -40,7 +40,8 @@ install() {
 }
 
 documentation() {
-    "$bin/python" scripts/build_docs.py --check && "$bin/python" -m mkdocs build --strict --quiet --site-dir "$(mktemp -d)/site"
+    "$bin/python" scripts/build_docs.py --check &&
+        NO_MKDOCS_2_WARNING=1 "$bin/python" -m mkdocs build --strict --site-dir "$(mktemp -d)/site"
 }
 
 packages() { # build both, install the wheel alone into a bare environment, run its command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -13,10 +12,9 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import build_docs  # noqa: E402
-from docs_blocks import Page, PageError, needs_torch, workplace  # noqa: E402
+from docs_blocks import Page, PageError, needs, workplace  # noqa: E402
 
 PAGES = build_docs.written_pages()
-TORCH = importlib.util.find_spec("torch") is not None
 
 
 def name(path: Path) -> str:
@@ -26,8 +24,8 @@ def name(path: Path) -> str:
 @pytest.mark.parametrize("path", PAGES, ids=name)
 def test_a_page_shows_what_really_happens(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    if needs_torch(text) and not TORCH:
-        pytest.skip("needs torch")
+    for module in needs(text):
+        pytest.importorskip(module)
     assert build_docs.render(path) == text, "run scripts/build_docs.py"
 
 
@@ -43,9 +41,22 @@ def test_links_inside_the_repository_lead_somewhere(path: Path) -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
+    assert build_docs.navigation() == (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), "run scripts/build_docs.py"
     listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert there == listed
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_shown_settings_are_valid(path: Path, tmp_path: Path) -> None:
+    from devicefix.config.load import load
+
+    text = path.read_text(encoding="utf-8")
+    for number, block in enumerate(re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)):
+        file = tmp_path / str(number) / ("pyproject.toml" if "[tool.devicefix" in block else "devicefix.toml")
+        file.parent.mkdir()
+        file.write_text(block, encoding="utf-8")
+        assert load(file)
 
 
 @pytest.mark.parametrize(("text", "message"), [

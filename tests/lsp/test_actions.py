@@ -266,6 +266,16 @@ def test_an_unsaved_buffer(server):
     assert change["edits"][0]["newText"] == "x = "
 
 
+def test_an_editor_that_counts_bytes_without_saying_so(tmp_path):
+    client = RawClient()
+    client.start("neovim-0.7.2", tmp_path, {"positionEncoding": "utf-8"})
+    uri = (tmp_path / "a.py").as_uri()
+    client.open(uri, programs.MOVE)
+    assert client.wait_for(uri)[0]["range"]["start"]["character"] == 21
+    assert client.stop() == 0
+    assert not [n for n in client.notifications if n["method"] == "window/showMessage"]
+
+
 @pytest.mark.parametrize("language", ["json", "toml", "plaintext", "rust"])
 def test_other_languages_are_left_alone(server, language):
     uri = f"file:///other.{language}"

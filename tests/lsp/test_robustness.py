@@ -172,6 +172,13 @@ def test_an_edit_does_not_wait_for_the_others(server: RawClient, tmp_path):
     server.pump(lambda: all(len(server.diagnostics[uri]["diagnostics"]) == 1 for uri in uris), "all", 60)
 
 
+def test_opened_again_with_the_same_version(shared: RawClient):
+    uri = (shared.root / "again.py").as_uri()
+    for text, expected in ((programs.MOVE, "DVF101"), (programs.CUDA, "DVF401"), (programs.MOVE, "DVF101")):
+        shared.open(uri, text)
+        shared.pump(lambda e=expected: e in str(shared.diagnostics.get(uri)), expected)
+
+
 def test_fast_typing_shows_the_last_text(shared: RawClient):
     uri = (shared.root / "typing.py").as_uri()
     shared.open(uri, programs.NET)

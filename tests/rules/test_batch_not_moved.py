@@ -198,13 +198,22 @@ UNKNOWN = {
     "items set in a loop": "for batch in loader:\n    for k, v in batch.items():\n        if torch.is_tensor(v):\n            batch[k] = v.to(device)\n"
     '    losses.append(model(batch["x"]).sum())',
     "moved in place": 'for batch in loader:\n    batch.to(device)\n    losses.append(model(batch["x"]).sum())',
+    "changed and returned by a function": 'for batch in loader:\n    batch = placed(batch, device)\n    losses.append(model(batch["x"]).sum())',
     "moved in place by a function": 'for batch in loader:\n    unseen(batch)\n    losses.append(model(batch["x"]).sum())',
 }
 
 
+PLACED = """
+
+def placed(batch, device):
+    batch.update({"x": batch["x"].to(device)})
+    return batch
+"""
+
+
 @pytest.mark.parametrize("body", UNKNOWN.values(), ids=UNKNOWN)
 def test_containers_of_unknown_kind_may_be_moved_in_place(body: str) -> None:
-    assert found(program(body, data="unseen(i)")) == []
+    assert found(program(body, data="unseen(i)", more=PLACED)) == []
 
 
 def test_data_sets_on_the_device_and_collations_that_move_are_silent() -> None:

@@ -29,8 +29,8 @@ def found(program: str) -> list[Finding]:
         "def c(rows):\n    return torch.stack(rows).to('cuda')\n\n\ndef make(data):\n    return DataLoader(data, collate_fn=c)\n",
         "loader = DataLoader([], collate_fn=lambda rows: torch.stack(rows).cuda())\n",
         "class C:\n    def __call__(self, rows):\n        return torch.stack(rows).cuda()\n\n\nloader = DataLoader([], collate_fn=C())\n",
-        "def c(rows, device):\n    return torch.stack(rows).to(device)\n\n\n"
-        "def make(data, device: torch.device):\n    return DataLoader(data, collate_fn=lambda rows: c(rows, device), pin_memory=True)\n",
+        ("def c(rows, device):\n    return torch.stack(rows).to(device)\n\n\n"
+        "def make(data, device: torch.device):\n    return DataLoader(data, collate_fn=lambda rows: c(rows, device), pin_memory=True)\n"),
     ],
 )  # fmt: skip
 def test_cuda_in_workers_is_reported(program: str) -> None:

@@ -95,8 +95,8 @@ def test_who_calls_a_host_function_is_not_known() -> None:
     [
         (f"{START}    table = torch.eye(4)\n    return table[index] + x\n", "DVF201"),
         (
-            "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(3)\n\n"
-            "    def forward(self, ids: torch.Tensor):\n        return self.t[ids]\n",
+            ("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(3)\n\n"
+            "    def forward(self, ids: torch.Tensor):\n        return self.t[ids]\n"),
             "DVF301",
         ),
     ],

@@ -93,13 +93,15 @@ def as_expected(result: Result, expectation: str | None, what: str) -> None:
     assert result.ok == WORKS[expectation], f"{what}: {result.in_words()}, expected: {expectation}\n{result.output}"
 
 
+def before_as_expected(fixture: Fixture, card: Result, cpu: Result) -> None:
+    as_expected(card, fixture.facts.get("before_cuda"), "before on the accelerator")
+    as_expected(cpu, fixture.facts.get("before_cpu"), "before on the CPU")
+
+
 def prove(workshop: Workshop, fixture: Fixture, on: str) -> str:
     """Assert everything the fixture claims; returns the verdict in a word."""
-    before_card = run(workshop, fixture, "before", on)
-    before_cpu = run(workshop, fixture, "before", "cpu")
-    as_expected(before_card, fixture.facts.get("before_cuda"), "before on the accelerator")
-    as_expected(before_cpu, fixture.facts.get("before_cpu"), "before on the CPU")
     if not fixture.file("after").exists():
+        before_as_expected(fixture, run(workshop, fixture, "before", on), run(workshop, fixture, "before", "cpu"))
         return "as expected"
     verdict = verify(
         fixture.file("before"),
@@ -109,6 +111,8 @@ def prove(workshop: Workshop, fixture: Fixture, on: str) -> str:
         bf16_entry="run_bf16" if fixture.facts.get("bf16") else None,
         workshop=workshop,
     )
+    before_card, before_cpu = verdict.runs["before on the accelerator"], verdict.runs["before on the CPU"]
+    before_as_expected(fixture, before_card, before_cpu)
     if before_card.ok and before_cpu.ok:
         equal_everywhere(verdict, on)  # nothing fails before: the rewrite is about something else than a crash
         return "equal"

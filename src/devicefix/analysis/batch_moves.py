@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
 from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
-from devicefix.analysis.module_devices import Named, named_devices
+from devicefix.analysis.module_devices import named_devices
+from devicefix.analysis.move_style import Style, neighbouring_style
 from devicefix.analysis.values import Kind, Value
 from devicefix.codemods.changes import AppendToExpression, Change, InsertStatements
 
 if TYPE_CHECKING:
-    from devicefix.analysis.devices import Device
-    from devicefix.analysis.facts import FileFacts, Move
+    from devicefix.analysis.facts import FileFacts
 
-#: methods after which it does not matter where a tensor was
-ENDS_ON_HOST = frozenset({"numpy", "cpu", "tolist", "item", "shape", "size", "dim", "dtype", "device", "ndim", "to", "cuda"})
 LONGEST_LINE = 100
 
 
@@ -28,14 +27,6 @@ class Repair:
     title: str = ""
     changes: list[Change] = field(default_factory=list)
     note: str = ""  #: why there is no way
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How a move is written here: ``.to(device)``, ``.cuda()``, ``.to(self.device, non_blocking=True)`` …"""
-
-    suffix: str
-    one_per_line: bool | None  #: None: nothing in the file says
 
 
 def repair(facts: FileFacts, batch: Batch) -> Repair:
@@ -54,7 +45,11 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
         if not devices:
             return Repair(note="no device variable, tensor or module on that device has a name here")
         text = devices[0].text
-        if devices[0].kind == "module" and isinstance(batch.place, (ast.For, ast.AsyncFor)) and not _taken(facts, batch.place, "device"):
+        if (
+            devices[0].kind == "module"
+            and isinstance(batch.place, (ast.For, ast.AsyncFor))
+            and not _taken(facts, batch.place, "device")
+        ):
             definition = InsertStatements(batch.place, (f"device = {text}",))
             text = "device"
         style = Style(f".to({text})", None)
@@ -70,7 +65,12 @@ def _direct_use(facts: FileFacts, batch: Batch) -> ast.expr | None:
     found: ast.expr = batch.place
     for key in batch.paths[0]:
         item = facts.parents.get(found)
-        if not (isinstance(item, ast.Subscript) and item.value is found and isinstance(item.slice, ast.Constant) and item.slice.value == key):
+        if not (
+            isinstance(item, ast.Subscript)
+            and item.value is found
+            and isinstance(item.slice, ast.Constant)
+            and item.slice.value == key
+        ):
             return None
         found = item
     return None if found is batch.place and isinstance(facts.parents.get(found), ast.Assign) else found
@@ -81,11 +81,11 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
     whole: list[Part] = []
     inline_names: list[str] = []
     for part in names:
-        uses = _inline(facts, batch, part)
+        uses = inline_uses(facts, batch, part)
         if uses is not None:
             inline_names.append(part.name)
             result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
-        elif _stays(facts, batch, part):
+        elif stays(facts, batch, part):
             return Repair(note=f"`{part.name}` is also used with tensors on the CPU")
         elif isinstance(batch.place, ast.comprehension):
             return Repair(note="inside a comprehension there is no room for a statement")
@@ -98,7 +98,7 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
         for part in group:
             if not part.is_tensor:
                 text = _container_line(facts, batch, part, style.suffix)
-                uses = _inline(facts, batch, part, only_way=True) if text is None else None
+                uses = inline_uses(facts, batch, part, only_way=True) if text is None else None
                 if text is not None:
                     lines[anchor, where].append(text)
                 elif uses is not None:
@@ -120,155 +120,12 @@ def _taken(facts: FileFacts, place: ast.AST, name: str) -> bool:
     if function is not None and (name in function.locals or name in function.outer_names):
         return True
     return name in facts.module.bindings or any(
-        isinstance(node, ast.Name) and node.id == name for node in ast.walk(function.node if function is not None else facts.tree)
+        isinstance(node, ast.Name) and node.id == name
+        for node in ast.walk(function.node if function is not None else facts.tree)
     )
 
 
-# -- style ---------------------------------------------------------------------------------------------------------------
-
-
-def neighbouring_style(facts: FileFacts, batch: Batch, device: Device, devices: list[Named]) -> Style | None:
-    """The way in which the file moves other tensors to this device, if it can be copied to this place."""
-    best: tuple[int, Style] | None = None
-    texts = {named.text for named in devices}
-    here = facts.function(batch.place)
-    for move, statement in _moves_in_loops(facts):
-        if move.device != device or not isinstance(move.call.func, ast.Attribute):
-            continue
-        suffix = f".{move.call.func.attr}({_arguments(move.call)})"
-        if move.call.func.attr == "to" and not (move.call.args and ast.unparse(move.call.args[0]) in texts):
-            continue
-        if _is_noise(move.call):
-            continue
-        there = facts.function(statement)
-        near = 0 if _inside(facts, statement, batch.place) else 1 if there is here else 2 if there and here and there.cls is here.cls else 3
-        style = Style(suffix, _one_per_line(statement))
-        if best is None or near < best[0]:
-            best = (near, style)
-    return best[1] if best is not None else None
-
-
-def _moves_in_loops(facts: FileFacts) -> Iterator[tuple[Move, ast.stmt]]:
-    """Moves of tensors in the body of a loop, in the order of the text."""
-    seen: set[ast.Call] = set()
-    for move in sorted(facts.records.moves, key=lambda m: (m.call.lineno, m.call.col_offset)):
-        if move.call in seen or not facts.here(move.call) or move.receiver.is_module:
-            continue
-        seen.add(move.call)
-        statement = facts.statement(move.call)
-        parent: ast.AST | None = statement
-        while parent is not None and not isinstance(parent, (ast.For, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef)):
-            parent = facts.parents.get(parent)
-        if statement is not None and isinstance(parent, (ast.For, ast.AsyncFor)):
-            yield move, statement
-
-
-def _arguments(call: ast.Call) -> str:
-    keywords = [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords if k.arg != "dtype"]
-    return ", ".join([*(ast.unparse(a) for a in call.args[:1]), *keywords])
-
-
-def _is_noise(call: ast.Call) -> bool:
-    """Arguments that belong to that one tensor."""
-    return len(call.args) > 1 or any(k.arg not in ("device", "non_blocking", "dtype") for k in call.keywords)
-
-
-def _one_per_line(statement: ast.stmt) -> bool | None:
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return None
-    return not isinstance(statement.targets[0], (ast.Tuple, ast.List))
-
-
-def _inside(facts: FileFacts, node: ast.AST, place: ast.AST) -> bool:
-    current: ast.AST | None = node
-    while current is not None:
-        if current is place:
-            return True
-        current = facts.parents.get(current)
-    return False
-
-
-# -- moves inside expressions ----------------------------------------------------------------------------------------------
-
-
-def _inline(facts: FileFacts, batch: Batch, part: Part, only_way: bool = False) -> list[ast.expr] | None:
-    """The uses to which a move is appended; ``None`` where a statement at the head of the loop is the better way."""
-    bound = binding(facts, batch.place)
-    if bound is None:
-        return None
-    region: list[ast.AST] = bound[2] if part.anchor is None or part.anchor is facts.statement(batch.place) else [facts.parents[part.anchor]]
-    uses = loads(part.name, region)
-    if part.is_tensor and (isinstance(batch.place, ast.comprehension) or _on_one_line(batch.place)):
-        return [use for use in uses if not _ends_on_host(facts, use)] or None
-    if part.is_tensor and _stays(facts, batch, part):
-        return _meeting_uses(batch, part, uses)
-    if part.is_tensor or any(len(rest) != 1 for rest in part.rests):
-        return None
-    items = [item for use in uses if (item := _item(facts, use)) is not None]
-    wanted = [item for item in items if (_key(item),) in part.rests and not _ends_on_host(facts, item)]
-    if {(_key(item),) for item in wanted} != set(part.rests):
-        return None
-    whole = len(items) < len(uses)  # the container itself goes somewhere
-    neighbour = any(_is_moved(facts, item) for item in items)
-    bindings = all(_binds(facts, item) for item in wanted)
-    once = len(wanted) == len(part.rests)
-    value = structure(facts, batch.place, part.prefix)
-    partial = sum(v.is_tensor for v in leaves(value)) > len(part.rests)
-    only_way = only_way or isinstance(batch.place, ast.comprehension) or _on_one_line(batch.place) or value.kind is Kind.UNKNOWN
-    if only_way or (not whole and (neighbour or bindings)) or (partial and once):
-        return [*wanted]
-    return None
-
-
-def _on_one_line(place: ast.AST) -> bool:
-    return isinstance(place, (ast.For, ast.AsyncFor)) and place.body[0].lineno == (place.iter.end_lineno or place.lineno)
-
-
-def _stays(facts: FileFacts, batch: Batch, part: Part) -> bool:
-    """Whether the tensor is also used on the CPU, so that the name must go on standing for the tensor there."""
-    return any((batch.place, (*part.prefix, *rest)) in facts.records.kept_on_host for rest in part.rests)
-
-
-def _meeting_uses(batch: Batch, part: Part, uses: list[ast.Name]) -> list[ast.expr] | None:
-    """The uses that meet the other device, if all mixing points are such uses."""
-    nodes = [mix.culprit_node for mix, origin in zip(batch.mixes, batch.origins) if origin.path == part.prefix]
-    found = [use for use in uses if any(use is node for node in nodes)]
-    return [*found] if found and all(any(node is use for use in found) for node in nodes) else None
-
-
-def _item(facts: FileFacts, use: ast.Name) -> ast.Subscript | None:
-    parent = facts.parents.get(use)
-    if isinstance(parent, ast.Subscript) and parent.value is use and isinstance(parent.ctx, ast.Load) and isinstance(parent.slice, ast.Constant):
-        return parent
-    return None
-
-
-def _key(item: ast.Subscript) -> object:
-    return item.slice.value if isinstance(item.slice, ast.Constant) else None
-
-
-def _is_moved(facts: FileFacts, node: ast.expr) -> bool:
-    parent = facts.parents.get(node)
-    return isinstance(parent, ast.Attribute) and parent.attr in ("to", "cuda")
-
-
-def _ends_on_host(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether this use reads the tensor as host data, only its shape, or moves it already."""
-    parent = facts.parents.get(node)
-    if isinstance(parent, ast.Attribute):
-        return parent.attr in ENDS_ON_HOST
-    return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in ("len", "print", "int", "float")
-
-
-def _binds(facts: FileFacts, item: ast.expr) -> bool:
-    """``x = batch["x"]``, alone or as part of a tuple."""
-    parent = facts.parents.get(item)
-    if isinstance(parent, (ast.Tuple, ast.List)):
-        parent = facts.parents.get(parent)
-    return isinstance(parent, ast.Assign)
-
-
-# -- moves as statements -----------------------------------------------------------------------------------------------------
+# -- moves as statements ---------------------------------------------------------------------------------
 
 
 def _by_anchor(facts: FileFacts, batch: Batch, names: list[Part]) -> Iterator[tuple[ast.stmt, str, list[Part]]]:
@@ -301,10 +158,14 @@ def _is_move(statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     target, value = statement.targets[0], statement.value
-    pairs = list(zip(target.elts, value.elts)) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
+    pairs = (
+        list(zip(target.elts, value.elts, strict=False))
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+        else [(target, value)]
+    )
     return all(
-        isinstance(t, ast.Name) and isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) and v.func.attr in ("to", "cuda")
-        and isinstance(v.func.value, ast.Name) and v.func.value.id == t.id
+        isinstance(t, ast.Name) and isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute)
+        and v.func.attr in ("to", "cuda") and isinstance(v.func.value, ast.Name) and v.func.value.id == t.id
         for t, v in pairs
     )  # fmt: skip
 
@@ -333,16 +194,18 @@ def _stays_partly(facts: FileFacts, batch: Batch, part: Part, value: Value) -> b
     if bound is None:
         return True
     for use in loads(part.name, [facts.parents[part.anchor]] if part.anchor is not None else bound[2]):
-        item = _item(facts, use)
-        if item is None or any(rest[:1] == (_key(item),) for rest in part.rests):
+        item = item_of(facts, use)
+        if item is None or any(rest[:1] == (key_of(item),) for rest in part.rests):
             continue
-        member = value.items.get(_key(item)) if isinstance(value.items, dict) else value.element
-        if member is not None and member.is_tensor and not _ends_on_host(facts, item):
+        member = value.items.get(key_of(item)) if isinstance(value.items, dict) else value.element
+        if member is not None and member.is_tensor and not ends_on_host(facts, item):
             return True
     return False
 
 
-def _moved(facts: FileFacts, expression: str, value: Value, rests: list[tuple[object, ...]], suffix: str, used: set[str]) -> str | None:
+def _moved(
+    facts: FileFacts, expression: str, value: Value, rests: list[tuple[object, ...]], suffix: str, used: set[str]
+) -> str | None:
     """A new container with its tensors moved."""
     members = leaves(value)
     if value.kind not in (Kind.MAPPING, Kind.SEQUENCE) or not members:

@@ -18,7 +18,7 @@ Path = tuple[object, ...]
 
 @dataclass(slots=True)
 class Batch:
-    """What one loop over a loader binds (or ``next(iter(loader))``, or a tokenizer, returns), where it meets a device."""
+    """What one loop over a loader binds (or ``next(iter(loader))`` or a tokenizer returns), where it meets a device."""
 
     place: ast.AST  #: the loop, the comprehension or the call
     kind: str  #: ``batch`` or ``encoding``
@@ -39,7 +39,7 @@ class Batch:
     def by_scope(self) -> list[tuple[Origin, list[Mix]]]:
         """The mixing points per evaluation of the place."""
         found: dict[int, tuple[Origin, list[Mix]]] = {}
-        for origin, mix in zip(self.origins, self.mixes):
+        for origin, mix in zip(self.origins, self.mixes, strict=False):
             found.setdefault(id(origin.scope), (origin, []))[1].append(mix)
         return list(found.values())
 
@@ -64,20 +64,25 @@ def unmoved(facts: FileFacts, kind: str) -> Iterator[Batch]:
 
 
 def _changed_unseen(facts: FileFacts, batch: Batch) -> bool:
-    """Whether a container of unknown kind is changed in place: by ``batch.to(…)``, by a function, item by item."""
+    """Whether a container of unknown kind may be moved in place: by a method, by a function, item by item."""
     bound = binding(facts, batch.place)
     for part in parts(facts, batch) or ():
         if bound is None or part.is_tensor or structure(facts, batch.place, part.prefix).kind is not Kind.UNKNOWN:
             continue
-        for node in (n for root in bound[2] for n in ast.walk(root)):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_name(node.value, part.name):
-                return True
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                call = node.value
-                receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-                if _is_name(receiver, part.name) or any(_is_name(a, part.name) for a in call.args):
-                    return True
+        if any(_changes(node, part.name) for root in bound[2] for node in ast.walk(root)):
+            return True
     return False
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    """``name[…] = …``, ``name = …``, ``name.to(…)`` as a statement, ``f(name)``."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Store) and _is_name(node.value, name)
+    if isinstance(node, ast.Name):
+        return node.id == name and isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        return _is_name(node.value.func.value, name)
+    return isinstance(node, ast.Call) and any(_is_name(argument, name) for argument in node.args)
 
 
 def _is_name(node: ast.expr | None, name: str) -> bool:
@@ -118,7 +123,7 @@ def leaves(value: Value) -> list[Value]:
     return [*elements(value), *([value.element] if value.element is not None else [])]
 
 
-# -- which names carry the parts ----------------------------------------------------------------------------------------
+# -- which names carry the parts -------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -132,6 +137,7 @@ class Part:
 
     @property
     def is_tensor(self) -> bool:
+        """Whether the name stands for one tensor, which has to be moved."""
         return self.rests == [()]
 
 
@@ -219,4 +225,16 @@ def loads(name: str, region: list[ast.AST]) -> list[ast.Name]:
     ]
 
 
-__all__ = ["Batch", "Part", "Path", "binding", "following", "leaves", "loads", "parts", "position", "structure", "unmoved"]
+__all__ = [
+    "Batch",
+    "Part",
+    "Path",
+    "binding",
+    "following",
+    "leaves",
+    "loads",
+    "parts",
+    "position",
+    "structure",
+    "unmoved",
+]

@@ -49,8 +49,10 @@ def _looked_into(function: Value) -> bool:
         return str(function.data).partition(".")[0] in ("torch", "builtins", "copy", "numpy", "math")
     if function.kind is Kind.METHOD:
         receiver = function.data[0]
-        return receiver.kind not in (Kind.UNKNOWN, Kind.OBJECT) or (receiver.kind is Kind.OBJECT and receiver.data.is_module)
-    return function.kind in (Kind.OBJECT, Kind.MODULE)
+        if len(function.data) == 3 or receiver.kind not in (Kind.UNKNOWN, Kind.OBJECT):
+            return True
+        return receiver.kind is Kind.OBJECT and bool(receiver.data.is_module)
+    return function.kind is not Kind.UNKNOWN
 
 
 def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
@@ -179,11 +181,14 @@ def call_closure(
     """Call a function of the project: interpret its body with these arguments."""
     info = closure.function
     body = info.node
-    if body in it.active or frame.depth >= MAXIMUM_DEPTH or it.budget <= 0 or not it.worth(info):
+    if body in it.active:
+        return passed_over(receiver, node)
+    if frame.depth >= MAXIMUM_DEPTH or it.budget <= 0 or not it.worth(info):
+        heap.escape(it, args.every() if receiver is None or not info.places else [*args.every(), receiver])
         return passed_over(receiver, node)
     key = _key(it, closure, args, receiver)
     known = it.results.get(key)
-    if known is not None and known[0] == it.heap_version:
+    if known is not None and known[0] == it.heap_version and not _makes_module(frame, known[1], args, receiver):
         return known[1]
     names = bind(it, frame, info, args, receiver)
     inner = Frame(
@@ -206,6 +211,16 @@ def passed_over(receiver: Value | None, node: ast.AST | None) -> Value:
     if receiver is not None and receiver.is_module and receiver.kind is Kind.OBJECT:
         return Value(Kind.UNKNOWN, device=receiver.data.device, flags=frozenset({"likely_tensor"}))
     return Value(Kind.UNKNOWN, ident=("call", node))
+
+
+def _makes_module(frame: Frame, result: Value, args: Arguments, receiver: Value | None) -> bool:
+    """Whether a function gives a new module at each call. Layers that a constructor asks for stay together; one stands for all."""
+    if result.kind is not Kind.OBJECT or not result.data.is_module:
+        return False
+    if frame.function is not None and frame.function.name == "__init__":
+        return False
+    given = (*args.every(), receiver) if receiver is not None else args.every()
+    return all(value.data is not result.data for value in given)
 
 
 def run_body(it: Interpreter, frame: Frame, info: FunctionInfo) -> Value:

@@ -115,6 +115,18 @@ def overrides_move(it: Interpreter, cls: ClassInfo) -> bool:
     return any(name in c.methods for c in own for name in ("_apply", "to", "cuda"))
 
 
+def has_unseen_base(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether a class derives from something that is neither in the project nor known to do nothing with modules."""
+    own, outside = ancestry(it, cls)
+    if any(len(bases(it, c)) < len(c.node.bases) for c in own):
+        return True
+    return any(name.partition(".")[0] not in HARMLESS_BASES for name in outside)
+
+
+#: libraries whose classes do not look at the attributes of their instances
+HARMLESS_BASES = frozenset({"builtins", "object", "abc", "typing", "typing_extensions", "collections", "enum", "dataclasses"})
+
+
 def is_named_tuple(it: Interpreter, cls: ClassInfo) -> bool:
     _, outside = ancestry(it, cls)
     return any(name.rpartition(".")[2] == "NamedTuple" for name in outside)

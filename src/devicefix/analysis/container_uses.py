@@ -18,22 +18,23 @@ METHODS: Final = {
 
 #: functions that only iterate over what they are given, or ask for its length
 READERS: Final = frozenset(
-    {"len", "enumerate", "zip", "reversed", "iter", "list", "tuple", "map", "any", "all", "sum", "dict", "print", "sorted", "filter",
-     "chain", "bool", "set"}
+    {"len", "enumerate", "zip", "reversed", "iter", "list", "tuple", "map", "any", "all", "sum", "dict", "print",
+     "sorted", "filter", "chain", "bool", "set"}
 )  # fmt: skip
 
 #: attributes of ``nn.ModuleDict`` and ``nn.ParameterDict``, which no key may have
 TAKEN: Final = frozenset(
-    """
-    T_destination add_module apply bfloat16 buffers call_super_init children clear compile copy cpu cuda double dump_patches eval
-    extra_repr float forward fromkeys get get_buffer get_extra_state get_parameter get_submodule half ipu items keys load_state_dict
-    modules mtia named_buffers named_children named_modules named_parameters parameters pop popitem register_backward_hook
-    register_buffer register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
-    register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module register_parameter
-    register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule setdefault share_memory
-    state_dict to to_empty train training type update values xpu zero_grad
-    """.split()
-)
+    {"add_module", "apply", "bfloat16", "buffers", "call_super_init", "children", "clear", "compile", "copy", "cpu",
+     "cuda", "double", "dump_patches", "eval", "extra_repr", "float", "forward", "fromkeys", "get", "get_buffer",
+     "get_extra_state", "get_parameter", "get_submodule", "half", "ipu", "items", "keys", "load_state_dict",
+     "modules", "mtia", "named_buffers", "named_children", "named_modules", "named_parameters", "parameters", "pop",
+     "popitem", "register_backward_hook", "register_buffer", "register_forward_hook", "register_forward_pre_hook",
+     "register_full_backward_hook", "register_full_backward_pre_hook", "register_load_state_dict_post_hook",
+     "register_load_state_dict_pre_hook", "register_module", "register_parameter", "register_state_dict_post_hook",
+     "register_state_dict_pre_hook", "requires_grad_", "set_extra_state", "set_submodule", "setdefault",
+     "share_memory", "state_dict", "T_destination", "to", "to_empty", "train", "training", "type", "update", "values",
+     "xpu", "zero_grad"}
+)  # fmt: skip
 
 
 def trouble_in_use(facts: FileFacts, node: ast.Attribute, replacement: str) -> str:
@@ -41,6 +42,7 @@ def trouble_in_use(facts: FileFacts, node: ast.Attribute, replacement: str) -> s
     parent = facts.parents.get(node)
     line = f"line {node.lineno}"
     mapping = replacement.endswith("Dict")
+    plain = "dict" if mapping else "list"
     if isinstance(parent, ast.Attribute):
         if parent.attr in METHODS[replacement]:
             return ""
@@ -49,20 +51,22 @@ def trouble_in_use(facts: FileFacts, node: ast.Attribute, replacement: str) -> s
         return _subscript(facts, parent, replacement, line)
     if isinstance(parent, ast.Call) and node in parent.args:
         name = parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
-        return "" if name in READERS or name == replacement else f"{line} hands it to `{name}`, which may want a {'dict' if mapping else 'list'}"
+        if name in READERS or name == replacement:
+            return ""
+        return f"{line} hands it to `{name}`, which may want a plain {plain}"
     if isinstance(parent, ast.AugAssign) and parent.target is node:
         return "" if isinstance(parent.op, ast.Add) and not mapping else f"{line} changes it with an operator"
     if isinstance(parent, ast.Compare):
-        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in parent.ops) or (mapping and all(isinstance(op, (ast.In, ast.NotIn)) for op in parent.ops)):
-            return ""
-        return f"{line} compares it"
+        allowed = (ast.Is, ast.IsNot, ast.In, ast.NotIn) if mapping else (ast.Is, ast.IsNot)
+        return "" if all(isinstance(op, allowed) for op in parent.ops) else f"{line} compares it"
     iterated = isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node
     tested = isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)) and parent.test is node
     spread = isinstance(parent, ast.Starred) or (isinstance(parent, ast.keyword) and parent.arg is None)
-    unpacked = isinstance(parent, ast.Assign) and parent.value is node and isinstance(parent.targets[0], (ast.Tuple, ast.List))
-    if iterated or tested or spread or unpacked or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)):
+    negated = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    unpacked = isinstance(parent, ast.Assign) and isinstance(parent.targets[0], (ast.Tuple, ast.List))
+    if iterated or tested or spread or negated or unpacked:
         return ""
-    return f"{line} uses it where a plain {'dict' if mapping else 'list'} may be wanted"
+    return f"{line} uses it where a plain {plain} may be wanted"
 
 
 def _subscript(facts: FileFacts, node: ast.Subscript, replacement: str, line: str) -> str:

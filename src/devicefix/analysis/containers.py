@@ -34,6 +34,7 @@ class Container:
 
     @property
     def is_mapping(self) -> bool:
+        """Whether it is a dict."""
         return any(value.kind is Kind.MAPPING for value in self.values)
 
     @property
@@ -57,7 +58,7 @@ def containers_met(facts: FileFacts, kind: str) -> Iterator[Container]:
         found = Container(met.cls, met.name, kind, met.mixes)
         found.values = [
             write.value for write in facts.records.writes
-            if write.name == met.name and write.owner.cls is not None and write.value.kind in (Kind.SEQUENCE, Kind.MAPPING)
+            if write.name == met.name and write.value.kind in (Kind.SEQUENCE, Kind.MAPPING)
             and any(write.statement is w.statement for w in met.writes)
         ]  # fmt: skip
         found.assignments = list(_assignments(met.cls, met.name))
@@ -66,10 +67,10 @@ def containers_met(facts: FileFacts, kind: str) -> Iterator[Container]:
 
 def _assignments(cls: ClassInfo, name: str) -> Iterator[Assignment]:
     for node in ast.walk(cls.node):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        if any(isinstance(t, ast.Attribute) and t.attr == name and _is_self(t.value) for t in targets):
-            assert isinstance(node, (ast.Assign, ast.AnnAssign))
-            yield node
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(t, ast.Attribute) and t.attr == name and _is_self(t.value) for t in targets):
+                yield node
 
 
 def _is_self(node: ast.expr) -> bool:
@@ -91,7 +92,10 @@ def registering(facts: FileFacts, container: Container) -> tuple[list[Change], s
         if spelled is None:
             spelled = container.replacement
             changes.append(AddImport("torch.nn", spelled))
-        changes.append(ReplaceExpression(value, f"{spelled}()") if _is_empty(value) else WrapExpression(value, f"{spelled}(", ")"))
+        if _is_empty(value):
+            changes.append(ReplaceExpression(value, f"{spelled}()"))
+        else:
+            changes.append(WrapExpression(value, f"{spelled}(", ")"))
         if isinstance(statement, ast.AnnAssign):
             changes.append(ReplaceExpression(statement.annotation, spelled))
     return changes, ""
@@ -102,10 +106,9 @@ def _is_empty(value: ast.expr) -> bool:
         return not value.elts
     if isinstance(value, ast.Dict):
         return not value.keys
-    return (
-        isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "dict", "tuple")
-        and not value.args and not value.keywords
-    )  # fmt: skip
+    if not isinstance(value, ast.Call) or value.args or value.keywords:
+        return False
+    return isinstance(value.func, ast.Name) and value.func.id in ("list", "dict", "tuple")
 
 
 def _trouble(facts: FileFacts, container: Container) -> str:
@@ -116,7 +119,7 @@ def _trouble(facts: FileFacts, container: Container) -> str:
         return "it is a list in one place and a dict in another"
     for member in container.members():
         if member.kind in (Kind.SEQUENCE, Kind.MAPPING):
-            return f"its members are lists or dicts themselves: each of them has to become an `nn.{container.replacement}`"
+            return f"its members are lists or dicts themselves: each has to become an `nn.{container.replacement}`"
         fits = member.is_module if container.kind == "modules" else member.is_tensor
         if not fits and member.kind is not Kind.UNKNOWN:
             return "it does not hold " + container.kind + " only"
@@ -135,11 +138,13 @@ def _trouble_in_assignment(facts: FileFacts, container: Container, statement: As
     value = statement.value
     if value is None or (isinstance(value, ast.Constant) and value.value is None):
         return ""
-    if isinstance(statement, ast.Assign) and (len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Attribute)):
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Attribute):
         return f"line {statement.lineno} assigns several things at once"
     if not attributes.after_super_init(facts, statement):
         return "it is set before `super().__init__()`, when nothing can be registered yet"
-    if not any(w.statement is statement and w.value.kind in (Kind.SEQUENCE, Kind.MAPPING) for w in facts.records.writes):
+    written = [write.value.kind for write in facts.records.writes if write.statement is statement]
+    if Kind.SEQUENCE not in written and Kind.MAPPING not in written:
         return f"what line {statement.lineno} assigns is not known to be a list or dict"
     if isinstance(value, ast.Name) and _changed_later(facts, statement, value.id):
         return f"the list `{value.id}` is changed after it was assigned; a module list would be a copy of it"
@@ -153,9 +158,9 @@ def _changed_later(facts: FileFacts, statement: Assignment, name: str) -> bool:
     for node in ast.walk(function.node if function is not None else facts.tree):
         if isinstance(node, ast.Name) and node.id == name and node.lineno > (statement.end_lineno or statement.lineno):
             parent = facts.parents.get(node)
-            if isinstance(parent, ast.AugAssign) or (isinstance(parent, ast.Attribute) and isinstance(facts.parents.get(parent), ast.Call)):
-                return True
-            if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
+            method = isinstance(parent, ast.Attribute) and isinstance(facts.parents.get(parent), ast.Call)
+            stored = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
+            if method or stored or isinstance(parent, ast.AugAssign):
                 return True
     return False
 
@@ -166,7 +171,7 @@ def _bad_keys(facts: FileFacts, value: ast.expr, replacement: str) -> str:
         keys = list(value.keys)
     elif isinstance(value, ast.DictComp):
         keys = [value.key]
-    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict" and not value.args:
+    elif isinstance(value, ast.Call) and ast.unparse(value.func) == "dict" and not value.args:
         keys = [ast.Constant(k.arg) for k in value.keywords]
     elif not _is_empty(value):
         return "its keys are not known"
@@ -175,9 +180,11 @@ def _bad_keys(facts: FileFacts, value: ast.expr, replacement: str) -> str:
 
 def uses(facts: FileFacts, container: Container) -> Iterator[ast.Attribute]:
     """Every ``x.name`` of the file that may mean the container, apart from the plain assignments."""
-    plain = {target for s in container.assignments for target in (s.targets if isinstance(s, ast.Assign) else [s.target])}
-    for node in ast.walk(facts.tree):
-        if isinstance(node, ast.Attribute) and node.attr == container.name and node not in plain:
+    plain: set[ast.AST] = set()
+    for statement in container.assignments:
+        plain.update(statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+    for node in facts.nodes(ast.Attribute):
+        if node.attr == container.name and node not in plain:
             if not _is_self(node.value) or _inside(facts, node, container.cls):
                 yield node
 
@@ -192,15 +199,18 @@ def _inside(facts: FileFacts, node: ast.AST, cls: ClassInfo) -> bool:
     return True
 
 
+GROWING = "`parameters()` and `state_dict()`: old checkpoints lack these keys, and an optimizer gets more to train"
+
+
 def doubt(container: Container) -> str:
     """What registering changes besides the device; ``""`` if it is shown to change nothing."""
     if container.kind == "parameters":
-        return "they join `parameters()` and `state_dict()`: old checkpoints lack these keys, and an optimizer gets more to train"
+        return f"they join {GROWING}"
     built = [member.data for member in container.members() if member.kind is Kind.OBJECT]
     if any(member.kind is not Kind.OBJECT for member in container.members()) or not built:
         return "it is not known what all members hold: they may add parameters and keys of `state_dict()`"
     if any(holds_saved_state(obj) for obj in built):
-        return "`parameters()` and `state_dict()` grow: old checkpoints lack these keys, and an optimizer gets more to train"
+        return f"the members join {GROWING}"
     if any(_depends_on_mode(inner) for obj in built for inner in modules_inside(obj)):
         return "the members would follow `.train()` and `.eval()` from then on"
     return ""

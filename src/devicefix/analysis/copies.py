@@ -1,4 +1,4 @@
-"""Deep copies of abstract instances: ``copy.deepcopy(model)`` has its own parameters, where those of the model then were."""
+"""Deep copies of instances: ``copy.deepcopy(model)`` has its own parameters, where those of the model then were."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def deep_copy(it: Interpreter, value: Value, node: ast.Call, scope: Scope) -> Value:
-    """A copy of an instance and of every instance inside it. Modules that nobody moved are, from now on, the copy's fault."""
+    """A copy of an instance and of every instance inside it; for modules that nobody moved, the copy is to blame."""
     return _value(it, value, node, scope, {})
 
 
@@ -33,8 +33,8 @@ def _value(it: Interpreter, value: Value, node: ast.Call, scope: Scope, known: d
 def _object(it: Interpreter, source: Obj, node: ast.Call, scope: Scope, known: dict[int, Obj]) -> Obj:
     if id(source) in known:
         return known[id(source)]
-    copy = Obj(source.cls, source.external, device=source.device, arguments=source.arguments, is_module=source.is_module,
-               assumed=source.assumed, stateful=source.stateful)  # fmt: skip
+    copy = Obj(source.cls, source.external, device=source.device, arguments=source.arguments)
+    copy.is_module, copy.assumed, copy.stateful = source.is_module, source.assumed, source.stateful
     known[id(source)] = copy
     if source.is_module and source.origins:
         name = source.cls.name if source.cls is not None else source.external.rpartition(".")[2]

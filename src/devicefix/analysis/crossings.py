@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,6 +16,9 @@ from devicefix.codemods.changes import AppendToExpression, Change, EditCall
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix, Move
+
+
+CARD = re.compile(r"[a-z]+:\d+")
 
 
 @dataclass(slots=True)
@@ -36,7 +40,7 @@ def crossings(facts: FileFacts) -> Iterator[Crossing]:
     yield from sorted(found, key=lambda c: (getattr(c.node, "lineno", 0), getattr(c.node, "col_offset", 0)))
 
 
-# -- two cards -----------------------------------------------------------------------------------------------------------
+# -- two cards -------------------------------------------------------------------------------------
 
 
 def _cards(facts: FileFacts) -> Iterator[Crossing]:
@@ -60,7 +64,10 @@ def _cards(facts: FileFacts) -> Iterator[Crossing]:
 
 def _move_beside(facts: FileFacts, mix: Mix) -> tuple[str, Change] | None:
     """Bring one operand to the other one, by the other one's name."""
-    pairs = [(mix.culprit, mix.culprit_node, mix.partner, mix.partner_node), (mix.partner, mix.partner_node, mix.culprit, mix.culprit_node)]
+    pairs = [
+        (mix.culprit, mix.culprit_node, mix.partner, mix.partner_node),
+        (mix.partner, mix.partner_node, mix.culprit, mix.culprit_node),
+    ]
     if mix.manner == "module":
         pairs = pairs[:1]
     elif mix.manner == "in_place":
@@ -106,7 +113,7 @@ def _device_of(facts: FileFacts, reference: ast.expr | None, mix: Mix) -> str | 
     return f"next({path}.parameters()).device"
 
 
-# -- a card by number in a function that follows its inputs -------------------------------------------------------------------
+# -- a card by number in a function that follows its inputs ----------------------------------------
 
 
 def scratch_calls(facts: FileFacts) -> set[ast.AST]:
@@ -116,7 +123,11 @@ def scratch_calls(facts: FileFacts) -> set[ast.AST]:
 
 def _literals(facts: FileFacts) -> Iterator[Crossing]:
     groups: dict[ast.Call, list[Mix]] = {}
+    if not facts.records.crossings or _names_several_cards(facts.tree):
+        return
     for mix in facts.records.crossings:
+        if mix.partner.has("module_state"):
+            continue
         ident = mix.culprit.ident
         call = ident[1] if isinstance(ident, tuple) and len(ident) > 1 else None
         if isinstance(call, ast.Call) and facts.here(call) and _literal_device(call) is not None:
@@ -137,8 +148,26 @@ def _literals(facts: FileFacts) -> Iterator[Crossing]:
         if device is None or function is None or "." not in device or owner not in {p.arg for p in function.parameters}:
             continue  # a script that names its one card everywhere
         yield Crossing(
-            "literal", call, new.mixes[0], f"create it with `device={device}`", [EditCall(call, set_keywords=(("device", device),))]
+            "literal",
+            call,
+            new.mixes[0],
+            f"create it with `device={device}`",
+            [EditCall(call, set_keywords=(("device", device),))],
         )
+
+
+def _names_several_cards(tree: ast.AST) -> bool:
+    """Whether a file spreads its tensors over cards by design."""
+    return (
+        len(
+            {
+                n.value
+                for n in ast.walk(tree)
+                if isinstance(n, ast.Constant) and isinstance(n.value, str) and CARD.fullmatch(n.value)
+            }
+        )
+        > 1
+    )
 
 
 def _literal_device(call: ast.Call) -> str | None:
@@ -149,7 +178,7 @@ def _literal_device(call: ast.Call) -> str | None:
     return None
 
 
-# -- back on the CPU ------------------------------------------------------------------------------------------------------------
+# -- back on the CPU -------------------------------------------------------------------------------
 
 
 def _on_host(facts: FileFacts) -> Iterator[Crossing]:
@@ -167,10 +196,10 @@ def _on_host(facts: FileFacts) -> Iterator[Crossing]:
         seen.add(mix.node)
         attribute = _frozen_attribute(move)
         if attribute is None:
-            note = "it was brought to the CPU on purpose; either it should stay on the device, or the other side should come to the CPU"
+            note = "it was brought to the CPU on purpose: it stays on the device, or the other side comes to the CPU"
             yield Crossing("host", mix.culprit_node or mix.node, mix, note=note, move=move)
         elif facts.here(move.call):
-            note = f"`.to()` moves the module but not this attribute: take the device from a parameter or an input instead of `{attribute}`"
+            note = f"`.to()` does not change it: take the device from a parameter or an input instead of `{attribute}`"
             yield Crossing("stale", move.call, mix, note=note, move=move)
 
 
@@ -186,7 +215,7 @@ def _move_to_host(facts: FileFacts, mix: Mix) -> Move | None:
 
 
 def _frozen_attribute(move: Move) -> str | None:
-    """``self.device`` in ``x.to(self.device)``, in a method of a module: an attribute that moving the module leaves alone."""
+    """``self.device`` in ``x.to(self.device)``: an attribute of a module that moving it leaves alone."""
     obj = move.scope.self_object
     if obj is None or not obj.is_module or not move.call.args:
         return None

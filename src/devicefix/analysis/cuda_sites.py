@@ -39,12 +39,11 @@ def cuda_sites(facts: FileFacts) -> list[Site]:
     """Every site of a file, in source order."""
     found = []
     scratch = scratch_calls(facts)  # these follow an input, not a device variable
-    for node in ast.walk(facts.tree):
-        if isinstance(node, ast.Call) and node not in scratch:
-            site = _site(facts, node)
-            if site is not None and not _excused(facts, site):
-                site.guard, site.flag = guard_of(facts, node)
-                found.append(site)
+    for node in facts.nodes(ast.Call):
+        site = _site(facts, node) if node not in scratch else None
+        if site is not None and not _excused(facts, site):
+            site.guard, site.flag = guard_of(facts, node)
+            found.append(site)
     return sorted(found, key=lambda s: (s.node.lineno, s.node.col_offset))
 
 
@@ -82,7 +81,14 @@ def _cuda_index(node: ast.Call) -> str | None:
             return f"cuda:{value.value}"
         if isinstance(value.value, str) and value.value.startswith("cuda"):
             return value.value
+    path = path_of(value)
+    if path is not None and path.rpartition(".")[2] in INDEX_NAMES:
+        return f"cuda:{{{path}}}"
     return None
+
+
+#: what the number of a card is called when it comes from the command line
+INDEX_NAMES = frozenset({"gpu", "gpu_id", "gpu_idx", "gpuid", "cuda_id", "device_id", "cuda_index", "card"})
 
 
 def device_literal(facts: FileFacts, node: ast.expr) -> str:
@@ -135,7 +141,7 @@ def _excused(facts: FileFacts, site: Site) -> bool:
 def worker_functions(facts: FileFacts) -> set[str]:
     """Functions that run in the data loader's workers, or make the batches that it pins."""
     return {
-        keyword.value.id for node in ast.walk(facts.tree) if isinstance(node, ast.Call) for keyword in node.keywords
+        keyword.value.id for node in facts.nodes(ast.Call) for keyword in node.keywords
         if keyword.arg in ("collate_fn", "worker_init_fn", "batch_sampler", "sampler") and isinstance(keyword.value, ast.Name)
     }  # fmt: skip
 
@@ -209,12 +215,11 @@ def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
 
 def ranks_in_use(facts: FileFacts) -> ast.AST | None:
     """Code that places each process on a card of its own: ``set_device``, process groups."""
-    for node in ast.walk(facts.tree):
-        if isinstance(node, ast.Call):
-            path = path_of(node.func) or ""
-            last = path.rpartition(".")[2]
-            if last in ("init_process_group", "DistributedDataParallel", "DDP") or path.endswith("cuda.set_device"):
-                return node
+    for node in facts.nodes(ast.Call):
+        path = path_of(node.func) or ""
+        last = path.rpartition(".")[2]
+        if last in ("init_process_group", "DistributedDataParallel", "DDP") or path.endswith("cuda.set_device"):
+            return node
     return None
 
 
@@ -223,11 +228,11 @@ def devices_named(sites: list[Site]) -> set[str]:
     return {site.text for site in sites if ":" in site.text}
 
 
-def named_cards(tree: ast.Module) -> set[str]:
+def named_cards(facts: FileFacts) -> set[str]:
     """Every ``cuda:k`` literal of a file."""
     return {
-        node.value for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("cuda:") and node.value[5:].isdigit()
+        node.value for node in facts.nodes(ast.Constant)
+        if isinstance(node.value, str) and node.value.startswith("cuda:") and node.value[5:].isdigit()
     }  # fmt: skip
 
 

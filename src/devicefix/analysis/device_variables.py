@@ -38,9 +38,7 @@ class DeviceVariables:
     def uses(self) -> set[str]:
         """Paths that stand where a device belongs: ``.to(p)``, ``device=p``, ``torch.device(p)``, ``map_location=p``."""
         found: set[str] = set()
-        for node in ast.walk(self.facts.tree):
-            if not isinstance(node, ast.Call):
-                continue
+        for node in self.facts.nodes(ast.Call):
             last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             values = [k.value for k in node.keywords if k.arg in ("device", "map_location")]
             if last in ("to", "device") and node.args:
@@ -57,8 +55,8 @@ class DeviceVariables:
     def definitions(self) -> dict[str, list[ast.Assign | ast.AnnAssign]]:
         """Assignments of a device to a path, anywhere in the file."""
         found: dict[str, list[ast.Assign | ast.AnnAssign]] = {}
-        for node in ast.walk(self.facts.tree):
-            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        for node in self.facts.nodes(ast.Assign, ast.AnnAssign):
+            if node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for target in targets:
                     path = path_of(target)
@@ -83,16 +81,15 @@ class DeviceVariables:
     def _helpers(self) -> set[str]:
         """Functions of the file that return a device."""
         found = set()
-        for node in ast.walk(self.facts.tree):
-            if isinstance(node, ast.FunctionDef):
-                returns = [r.value for r in ast.walk(node) if isinstance(r, ast.Return) and r.value is not None]
-                if returns and all(
-                    isinstance(r, ast.Call) and path_of(r.func) in ("torch.device", "device")
-                    or isinstance(r, ast.IfExp) and "device" in ast.unparse(r)
-                    or isinstance(r, ast.Constant) and r.value in ("cuda", "cpu", "mps")
-                    for r in returns
-                ):
-                    found.add(node.name)
+        for node in self.facts.nodes(ast.FunctionDef):
+            returns = [r.value for r in ast.walk(node) if isinstance(r, ast.Return) and r.value is not None]
+            if returns and all(
+                isinstance(r, ast.Call) and path_of(r.func) in ("torch.device", "device")
+                or isinstance(r, ast.IfExp) and "device" in ast.unparse(r)
+                or isinstance(r, ast.Constant) and r.value in ("cuda", "cpu", "mps")
+                for r in returns
+            ):
+                found.add(node.name)
         return found
 
     # -- looking one up ----------------------------------------------------------------------------------------------
@@ -189,8 +186,8 @@ class DeviceVariables:
 
     def free_name(self) -> str:
         """A name for a new variable that nothing in the file uses otherwise."""
-        taken = {n.id for n in ast.walk(self.facts.tree) if isinstance(n, ast.Name)}
-        taken |= {a.arg for a in ast.walk(self.facts.tree) if isinstance(a, ast.arg)}
+        taken = {n.id for n in self.facts.nodes(ast.Name)}
+        taken |= {a.arg for a in self.facts.nodes(ast.arg)}
         taken |= set(self.facts.module.bindings)
         return next((name for name in ("device", "torch_device", "compute_device", "target_device", "main_device") if name not in taken), "_device")
 

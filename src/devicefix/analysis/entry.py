@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import sys
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import classes, heap
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 #: methods that frameworks and modules call with tensors on the module's device, run first
 STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step", "predict_step", "compute_loss", "loss")
 
+#: levels of nesting that an expression may have
+DEEP = 12_000
+
 #: functions that run in the data loader's workers
 HOST_FUNCTIONS = ("collate", "transform", "augment", "preprocess", "worker_init", "__getitem__")
 
@@ -41,15 +45,18 @@ def analyse(source: SourceText, *, project: Project, settings: Settings, everyth
     if everything:
         it.relevance = None
     else:
-        it.relevance = Relevance(module.tree)
+        it.relevance = Relevance(module.tree, module.index)
         if not it.relevance.functions:
             return FileFacts(module, it.records, settings)
     frozen = gc.isenabled()
+    limit = sys.getrecursionlimit()
     gc.disable()
+    sys.setrecursionlimit(max(limit, DEEP))  # a sum of a thousand terms is a tree a thousand levels deep
     try:
         _run_module(it, module)
         _run_unreached(it, module)
     finally:
+        sys.setrecursionlimit(limit)
         if frozen:
             gc.enable()
     return FileFacts(module, it.records, settings)
@@ -61,6 +68,7 @@ def _run_module(it: Interpreter, module: ModuleInfo) -> None:
     frame = Frame(module, None, names)
     body = module.tree.body
     if not it.matters(module.tree):  # only what other code may refer to
+        it.lazy_imports = True
         body = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Try, ast.Assign, ast.If))]
     it.run(frame, body)
 
@@ -111,12 +119,11 @@ def _definitions(module: ModuleInfo) -> tuple[list[FunctionInfo], list[ClassInfo
 
 def _called_names(module: ModuleInfo) -> set[str]:
     called = set()
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name):
-                called.add(node.func.id)
-            elif isinstance(node.func, ast.Attribute):
-                called.add(node.func.attr)
+    for node in module.index.nodes(ast.Call):
+        if isinstance(node.func, ast.Name):
+            called.add(node.func.id)
+        elif isinstance(node.func, ast.Attribute):
+            called.add(node.func.attr)
     return called
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.tree_index import walk
 
 if TYPE_CHECKING:
     from devicefix.analysis.model import ModuleInfo
@@ -106,7 +107,7 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
     modules: set[str] = set()
     called: set[str] = set()
     iterated: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Attribute):
             path = path_of(node.value)
             if path is None:

@@ -105,6 +105,15 @@ def _attribute(it: Interpreter, frame: Frame, node: ast.Attribute) -> Value:
     return value
 
 
+#: what objects that hold settings are called; their ``device`` is a choice, not the place of a tensor
+SETTINGS = frozenset({"args", "arguments", "opt", "opts", "cfg", "config", "conf", "hparams", "params", "flags", "FLAGS", "settings", "options"})
+
+
+def _is_settings(node: ast.expr) -> bool:
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name.lstrip("_") in SETTINGS
+
+
 def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.Attribute | None = None) -> Value:
     """``base.name``."""
     from devicefix.analysis import heap, tensors
@@ -130,7 +139,10 @@ def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.A
         return Value(Kind.METHOD, data=(base, name), device=base.device)
     if kind is Kind.UNKNOWN:
         if name == "device":
-            return Value(Kind.DEVICE, device=base.device or heap.device_symbol(("device", base.ident)), ident=("attr", base.ident, name))
+            key = ("attr", base.ident, name)
+            if base.ident is not None and node is not None and _is_settings(node.value):
+                return Value(Kind.DEVICE, device=heap.device_symbol(key), ident=key)
+            return Value(Kind.DEVICE, device=base.device or heap.device_symbol(("device", base.ident)), ident=key)
         if name in ("shape", "ndim"):
             return Value(Kind.SIZE, sources=(base,))
         if name == "dtype":

@@ -14,7 +14,6 @@ from devicefix.analysis.devices import CPU, DEFAULT, symbol
 from devicefix.analysis.facts import HostRead, Step
 from devicefix.analysis.ownership import optimized
 from devicefix.analysis.values import (
-    NONE,
     NUMBER,
     UNKNOWN,
     DType,

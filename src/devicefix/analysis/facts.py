@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from devicefix.analysis.tree_index import Node
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,7 +194,11 @@ class FileFacts:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of every node."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return self.module.index.parents
+
+    def nodes(self, *types: type[Node]) -> Iterator[Node]:
+        """All nodes of some types, in source order within a type."""
+        return self.module.index.nodes(*types)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The statement that a node is part of."""

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
-from devicefix.analysis.classes import find_method, is_named_tuple
+from devicefix.analysis.classes import find_method, has_unseen_base, is_named_tuple
 from devicefix.analysis.devices import Device, symbol
 from devicefix.analysis.facts import AttributeWrite, Step
+from devicefix.analysis.ownership import modules_inside
 from devicefix.analysis.values import (
     NONE,
     UNKNOWN,
@@ -179,7 +180,8 @@ def module_device(it: Interpreter, obj: Obj) -> Device | None:
 def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Value:
     contents = obj.attrs.get("<items>")
     if contents is not None and isinstance(contents.items, dict) and name in contents.items:
-        return contents.items[name]  # encoding.input_ids
+        entry: Value = contents.items[name]  # encoding.input_ids
+        return entry
     fact = torch_api.module_class(obj.external)
     if fact is not None and (name in PARAMETERS or name.startswith(("weight_", "bias_"))):
         dtype = DType.FLOAT
@@ -209,6 +211,8 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     obj: Obj = base.data
     statement = frame.statement
     old = obj.attrs.get(name)
+    if value.is_module and not obj.is_module and obj.cls is not None and has_unseen_base(it, obj.cls):
+        escape(it, [value])  # the base may be a module, or place what its instances hold
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
     if old is not None and old.has("buffer") and value.is_tensor:
         value = value.replace(flags=value.flags | {"buffer"})
@@ -325,13 +329,16 @@ def _move_members(it: Interpreter, value: Value, device: Device | None, seen: se
 
 def _move_shared_parameters(obj: Obj, device: Device | None) -> None:
     """A registered parameter stays the same object when it moves, so a list that holds it as well sees it moved."""
-    shared = {v.ident for v in (*obj.attrs.values(), *obj.children) if v.is_tensor and v.has("parameter") and v.ident is not None}
+    shared = {v.ident for inner in modules_inside(obj) for v in (*inner.attrs.values(), *inner.children) if v.is_tensor and v.has("parameter")}
     if not shared:
         return
 
     def moved(value: Value) -> Value:
-        if value.is_tensor and value.has("parameter") and value.ident in shared:
-            return value.replace(device=device, origins=())
+        if value.is_tensor and value.has("parameter"):
+            if value.ident in shared:
+                return value.replace(device=device, origins=())
+            if None in shared:  # some that cannot be told apart are registered: this may be one of them
+                return value.replace(device=None, origins=())
         return _map(value, moved) if value.kind in (Kind.SEQUENCE, Kind.MAPPING) else value
 
     for name, value in obj.attrs.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from devicefix.analysis.values import DType, Value
 
@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from devicefix.analysis.values import Scope
 
 #: functions of NumPy that convert whatever they are given (others call a method of the tensor, or read its shape)
-CONVERTERS = frozenset(
-    {"array", "asarray", "asanyarray", "ascontiguousarray", "asfarray", "stack", "concatenate", "vstack", "hstack", "dstack",
-     "column_stack", "save", "savetxt", "array_equal", "allclose", "isclose", "histogram", "percentile", "quantile", "median",
-     "unique", "interp", "where", "sqrt", "exp", "log", "log10", "log2", "log1p", "abs", "absolute", "sin", "cos", "tanh", "isnan",
-     "isfinite", "maximum", "minimum", "add", "subtract", "multiply", "divide", "power", "square", "sign", "floor", "ceil", "dot",
-     "matmul", "linalg.norm", "linalg.inv", "linalg.svd", "linalg.eigh", "linalg.solve", "average", "nanmean", "flip", "pad", "tile"}
+CONVERTERS: Final = frozenset(
+    {
+        "array", "asarray", "asanyarray", "ascontiguousarray", "asfarray", "stack", "concatenate", "vstack",
+        "hstack", "dstack", "column_stack", "save", "savetxt", "array_equal", "allclose", "isclose", "histogram",
+        "percentile", "quantile", "median", "unique", "interp", "where", "sqrt", "exp", "log", "log10", "log2",
+        "log1p", "abs", "absolute", "sin", "cos", "tanh", "isnan", "isfinite", "maximum", "minimum", "add",
+        "subtract", "multiply", "divide", "power", "square", "sign", "floor", "ceil", "dot", "matmul",
+        "linalg.norm", "linalg.inv", "linalg.svd", "linalg.eigh", "linalg.solve", "average", "nanmean", "flip",
+        "pad", "tile",
+    }
 )  # fmt: skip
 GRAD_CONTEXTS = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
@@ -168,7 +172,9 @@ def _grad_is_off(facts: FileFacts, read: HostRead) -> bool:
         if scope.function is not None and scope.function.decorators & GRAD_CONTEXTS:
             return True
         while node is not None and node in facts.parents:
-            if isinstance(node, (ast.With, ast.AsyncWith)) and any(_names(i.context_expr) & GRAD_CONTEXTS for i in node.items):
+            if isinstance(node, (ast.With, ast.AsyncWith)) and any(
+                _names(i.context_expr) & GRAD_CONTEXTS for i in node.items
+            ):
                 return True
             node = facts.parents.get(node)
         node, scope = scope.call, scope.caller
@@ -177,7 +183,11 @@ def _grad_is_off(facts: FileFacts, read: HostRead) -> bool:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.attr if isinstance(n, ast.Attribute) else n.id for n in ast.walk(node) if isinstance(n, (ast.Attribute, ast.Name))}
+    return {
+        n.attr if isinstance(n, ast.Attribute) else n.id
+        for n in ast.walk(node)
+        if isinstance(n, (ast.Attribute, ast.Name))
+    }
 
 
 __all__ = ["Conversion", "conversions", "placed_here"]

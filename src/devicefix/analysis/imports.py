@@ -74,6 +74,8 @@ def global_value(it: Interpreter, module: ModuleInfo, name: str) -> Value | None
         return it.static_names[key]
     if key in it.resolving:
         return UNKNOWN
+    if name not in module.bindings and (not module.star_imports or key in it.missing_names):
+        return None
     it.resolving.add(key)
     try:
         value = _static(it, module, name)
@@ -81,6 +83,8 @@ def global_value(it: Interpreter, module: ModuleInfo, name: str) -> Value | None
         it.resolving.discard(key)
     if value is not None:
         it.static_names[key] = value
+    else:
+        it.missing_names.add(key)
     return value
 
 

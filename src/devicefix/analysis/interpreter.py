@@ -66,6 +66,8 @@ class Interpreter:
         self.globals: dict[Any, dict[str, Value]] = {}  #: names of modules whose body was or is being run
         self.resolving: set[tuple[Any, str]] = set()
         self.static_names: dict[tuple[Any, str], Value] = {}
+        self.missing_names: set[tuple[Any, str]] = set()  #: looked for through ``import *`` and not found
+        self.lazy_imports = False  #: module-level imports of the checked file are followed when a name is used
         #: functions inside functions, with the names around them; run at the end if nobody called them
         self.pending: list[tuple[FunctionInfo, dict[str, Value]]] = []
 
@@ -135,7 +137,7 @@ class Interpreter:
     def assign(self, frame: Frame, target: ast.expr, value: Value, node: ast.expr | None = None) -> None:
         """Bind a target; ``node`` is the expression that the value comes from, if there is one."""
         if isinstance(target, ast.Name):
-            if value.ident is None and (value.is_tensor or (value.kind is Kind.NUMBER and value.data is None)):
+            if value.ident is None and value.is_tensor:
                 value = value.replace(ident=("name", target))
             if frame.function is not None and target.id in frame.function.outer_names:
                 self.globals.setdefault(frame.module, {})[target.id] = value
@@ -507,7 +509,12 @@ def _class(it: Interpreter, frame: Frame, s: ast.ClassDef) -> None:
 
 def _import(it: Interpreter, frame: Frame, s: ast.Import | ast.ImportFrom) -> None:
     from devicefix.analysis.imports import imported
+    from devicefix.analysis.model import import_names
 
+    if it.lazy_imports and frame.function is None and frame.module is it.home:
+        bindings = frame.module.bindings
+        if all(len(bindings.get(name, ())) == 1 for name in import_names(s)):
+            return  # a name that is bound once means the same whenever it is looked up
     frame.names.update(imported(it, frame.module, s))
 
 

@@ -22,7 +22,7 @@ from devicefix.analysis.workers import worker_functions, worker_of
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
-    from devicefix.analysis.facts import FileFacts, LoadedMeeting, Step
+    from devicefix.analysis.facts import FileFacts, LoadedMeeting
     from devicefix.analysis.values import Scope
 
 #: where weights are published that were saved on the CPU
@@ -263,7 +263,7 @@ def is_settled(facts: FileFacts, load: Load) -> bool:
     if _other_arm_maps(facts, load.call) or _saved_here(facts, load.call):
         return True
     if load.name != "torch.load":
-        texts = [n.value for n in ast.walk(facts.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        texts = [n.value for n in facts.nodes(ast.Constant) if isinstance(n.value, str)]
         return any(host in text for text in texts for host in CPU_HOSTS)
     return False
 
@@ -310,11 +310,7 @@ def _saved_here(facts: FileFacts, call: ast.Call) -> bool:
 def location(facts: FileFacts, load: Load) -> tuple[str, str, str]:
     """What to pass as ``map_location``: (expression or "", doubt, why there is none)."""
     wanted = {m.device for m in load.meetings}
-    wanted |= {
-        d
-        for d in (_receiver_device(s) for s in facts.records.steps if s.node in load.states)
-        if d is not None and not d.host
-    }
+    wanted |= {d for d in _receiver_devices(facts, load) if not d.host}
     doubt = ""
     if load.others:
         doubt = "what else is done with the loaded object was not followed"
@@ -336,11 +332,18 @@ def location(facts: FileFacts, load: Load) -> tuple[str, str, str]:
     return '"cpu"', doubt, ""
 
 
-def _receiver_device(step: Step) -> Device | None:
-    if step.kind != "load_state_dict":
-        return None
-    value = step.subject
-    return value.data.device if value.kind is Kind.OBJECT else value.device
+def _receiver_devices(facts: FileFacts, load: Load) -> Iterator[Device]:
+    """Where the modules and optimizers are that take the state, as far as that is known."""
+    receivers = [s.subject for s in facts.records.steps if s.kind == "load_state_dict" and s.node in load.states]
+    for call in load.states:
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if isinstance(owner, ast.Name):
+            named = [scope.names[owner.id] for scope in load.scopes if owner.id in scope.names]
+            receivers.extend(value for value in named if value.has("moved"))
+    for value in receivers:
+        device = value.data.device if value.kind is Kind.OBJECT else value.device
+        if device is not None:
+            yield device
 
 
 def _named(scope: Scope, device: Device) -> str:

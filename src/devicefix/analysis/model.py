@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import Evidence, collect_evidence
+from devicefix.analysis.tree_index import TreeIndex, push_children
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from devicefix.source.text import SourceText
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+#: methods that move what they are called on, or register something with it
+PLACING = frozenset({"to", "cuda", "_apply", "add_module", "register_module", "register_parameter", "ModuleList", "ModuleDict", "ParameterList"})
 
 
 class FunctionInfo:
@@ -61,22 +66,28 @@ class FunctionInfo:
         return (*a.posonlyargs, *a.args, *a.kwonlyargs)
 
     @cached_property
+    def _own(self) -> OwnNames:
+        """What one walk over the function's own nodes finds."""
+        return OwnNames(self.node)
+
+    @property
     def locals(self) -> frozenset[str]:
         """Every name that the function itself binds."""
-        return frozenset(bound_names(self.node)) - self.outer_names
+        return self._own.bound
 
-    @cached_property
+    @property
     def outer_names(self) -> frozenset[str]:
         """Names declared ``global`` or ``nonlocal``."""
-        if isinstance(self.node, ast.Lambda):
-            return frozenset()
-        return frozenset(
-            name for node in own_nodes(self.node) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
-        )
+        return self._own.outer
+
+    @property
+    def is_generator(self) -> bool:
+        return self._own.generator
 
     @cached_property
-    def is_generator(self) -> bool:
-        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(self.node))
+    def places(self) -> bool:
+        """Whether it moves or registers anything."""
+        return any(isinstance(node, ast.Attribute) and node.attr in PLACING for node in ast.walk(self.node))
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -151,6 +162,11 @@ class ModuleInfo:
         return info
 
     @cached_property
+    def index(self) -> TreeIndex:
+        """Parents and nodes by type."""
+        return TreeIndex(self.tree)
+
+    @cached_property
     def bindings(self) -> dict[str, list[ast.stmt]]:
         """Which top-level statements bind each global name, in order (``if`` and ``try`` bodies included)."""
         table: dict[str, list[ast.stmt]] = {}
@@ -172,36 +188,57 @@ class ModuleInfo:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """All nodes of a function, but not those of functions and classes inside it."""
-    body = function.body if isinstance(getattr(function, "body", None), list) else [function.body]  # type: ignore[attr-defined]
-    stack: list[ast.AST] = list(reversed(body))
+    """All nodes in the body of a function, but not those inside functions and classes in it; in no particular order."""
+    body = getattr(function, "body", [])
+    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            continue
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        if not isinstance(node, INNER_SCOPES):
+            push_children(node, stack)
 
 
-def bound_names(function: ast.AST) -> Iterator[str]:
-    """Names that a function binds: parameters, assignments, imports, loops, nested definitions."""
-    args = getattr(function, "args", None)
-    if isinstance(args, ast.arguments):
-        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
-            if arg is not None:
-                yield arg.arg
-    for node in own_nodes(function):
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, (ast.Store, ast.Del)):
-                yield node.id
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from import_names(node)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            yield node.name
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
-            yield node.name
+INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class OwnNames:
+    """The names of a function: what it binds, what it declares as somebody else's, and whether it yields."""
+
+    __slots__ = ("bound", "generator", "outer")
+
+    def __init__(self, function: FunctionNode) -> None:
+        args = function.args
+        every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+        bound = {arg.arg for arg in every if arg is not None}
+        outer: set[str] = set()
+        self.generator = False
+        stack: list[ast.AST] = list(function.body) if isinstance(function.body, list) else [function.body]
+        while stack:
+            node = stack.pop()
+            cls = node.__class__
+            if cls is ast.Name:
+                if node.ctx.__class__ is not ast.Load:  # type: ignore[attr-defined]
+                    bound.add(node.id)  # type: ignore[attr-defined]
+                continue
+            if cls is ast.Constant:
+                continue
+            if isinstance(node, INNER_SCOPES):
+                if not isinstance(node, ast.Lambda):
+                    bound.add(node.name)
+                continue
+            if cls is ast.Yield or cls is ast.YieldFrom:
+                self.generator = True
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                bound.update(import_names(node))
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+                if node.name:
+                    bound.add(node.name)
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                outer.update(node.names)
+                continue
+            push_children(node, stack)
+        self.bound = frozenset(bound - outer)
+        self.outer = frozenset(outer)
 
 
 def import_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:

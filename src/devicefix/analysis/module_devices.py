@@ -91,9 +91,18 @@ def _modules(scope: Scope, mixes: list[Mix]) -> Iterator[tuple[str, Value]]:
             value = lookup(scope, path) if path is not None else None
             if path is not None and value is not None and value.is_module:
                 yield path, value
-            elif path is not None and expression is mix.partner_node and mix.partner.has("module_state") and isinstance(expression, ast.Name):
+            elif (
+                path is not None
+                and expression is mix.partner_node
+                and mix.partner.has("module_state")
+                and isinstance(expression, ast.Name)
+            ):
                 # a global: not in the snapshot, but that is what was called
-                known = Value(Kind.OBJECT, data=mix.partner.data) if mix.partner.data is not None else Value(Kind.MODULE, device=mix.partner.device)
+                known = (
+                    Value(Kind.OBJECT, data=mix.partner.data)
+                    if mix.partner.data is not None
+                    else Value(Kind.MODULE, device=mix.partner.device)
+                )
                 yield path, known
     for name, value in scope.names.items():
         if value.is_module and not value.flags & {"maybe_none", "maybe_unbound"} and name != self_name(scope):

@@ -14,6 +14,7 @@ from devicefix.analysis.operators import combine
 from devicefix.analysis.values import (
     NONE,
     NUMBER,
+    STRING,
     UNKNOWN,
     Closure,
     DType,
@@ -351,8 +352,12 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
         return _register(it, frame, receiver, name, args)
     if name in ("parameters", "buffers"):
         element = Value(Kind.TENSOR, device=heap.module_device(it, obj) or (tensors.DEFAULT if obj.origins else None), dtype=DType.FLOAT,
-                        origins=obj.origins, flags=frozenset({"parameter", "leaf"}), ident=("parameters", id(obj)))
+                        origins=obj.origins, rank=-1, flags=frozenset({"parameter", "leaf"}), ident=("parameters", id(obj)))
         return Value(Kind.SEQUENCE, element=element, data="parameters", ident=id(obj), sources=(receiver,))
+    if name in ("named_parameters", "named_buffers"):
+        element = Value(Kind.TENSOR, device=heap.module_device(it, obj) or (tensors.DEFAULT if obj.origins else None), dtype=DType.FLOAT,
+                        origins=obj.origins, rank=-1, flags=frozenset({"parameter", "leaf"}), ident=("parameters", id(obj)), sources=(receiver,))
+        return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(STRING, element), data="tuple"), sources=(receiver,))
     if name in ("children", "modules"):
         return Value(Kind.SEQUENCE, element=Value(Kind.MODULE, device=obj.device))
     if name == "append" and args.positional:

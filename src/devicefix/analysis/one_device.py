@@ -12,6 +12,7 @@ from devicefix.analysis import classes, cuda_sites
 from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.model import target_names
 from devicefix.analysis.references import seen_as_tensor
 from devicefix.codemods.changes import Change, EditCall, InsertStatements, ReplaceExpression, Unwrap, UnwrapIf
 
@@ -38,7 +39,7 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
     sites = [s for s in cuda_sites.cuda_sites(facts) if not cuda_sites.in_host_class(facts, s.node)]
     if not sites:
         return
-    if len(cuda_sites.named_cards(facts.tree)) > 1:
+    if len(cuda_sites.named_cards(facts)) > 1:
         return  # two cards on purpose
     variables = DeviceVariables(facts)
     open_sites = [s for s in sites if s.guard is None]
@@ -61,7 +62,7 @@ class _NewVariable:
         self.facts = facts
         self.name = variables.free_name()
         self.anchor, self.where = variables.anchor()
-        texts = {s.text for s in sites if ":" in s.text}
+        texts = {s.text for s in sites if ":" in s.text and "{" not in s.text}
         self.card = texts.pop() if len(texts) == 1 else "cuda"
 
     @property
@@ -89,14 +90,41 @@ def torch_name(facts: FileFacts) -> str:
                     return alias.asname or "torch"
                 if alias.name.startswith("torch.") and not alias.asname:
                     return "torch"
-    for node in ast.walk(facts.tree):
-        if isinstance(node, ast.Import) and any(a.name == "torch" and not a.asname for a in node.names):
+    for node in facts.nodes(ast.Import):
+        if any(a.name == "torch" and not a.asname for a in node.names):
             return "torch"
     return ""
 
 
+def _indexed(facts: FileFacts, site: Site) -> Unification:
+    """``x.cuda(args.gpu)``: the device is defined once the number is known, and keeps it."""
+    path = site.text[len("cuda:{") : -1]
+    base = path.partition(".")[0]
+    function = facts.function(site.node)
+    body = function.node.body if function is not None and isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else facts.tree.body
+    binding = [s for s in body if isinstance(s, (ast.Assign, ast.AnnAssign)) and base in set(_targets(s))]
+    if len(binding) != 1 or not torch_name(facts):
+        return Unification(site.node, note=f"`{path}` chooses the card; where a device could be made from it is not clear")
+    name = DeviceVariables(facts).free_name()
+    torch = torch_name(facts)
+    line = f'{name} = {torch}.device(f"{site.text}" if {torch}.cuda.is_available() else "cpu")'
+    change = InsertStatements(binding[0], (line,), "after")
+    group = f"indexed-device:{binding[0].lineno}:{path}"
+    return Unification(site.node, (change, *_changes(site, name)), f"add `{name}` and use it", group=group)
+
+
+def _targets(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
+    for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+        yield from target_names(target)
+
+
 def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewVariable) -> Unification:
     existing = variables.at(site.node)
+    if "{" in site.text:
+        if existing is not None:
+            note = f"`{existing.text}` is the device here, and `{site.text[6:-1]}` names a card as well; which one is meant is for a person to say"
+            return Unification(site.node, existing=existing.text, note=note)
+        return _indexed(facts, site)
     if existing is None:
         own = _in_module(facts, site)
         if own is not None:

@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
 
 #: modules of other libraries that surely have parameters or state, and are on the CPU until somebody moves them
-WEIGHTED = ("torchmetrics.", "torchvision.models.", "transformers.", "timm.", "segmentation_models_pytorch.", "lpips.LPIPS")
+WEIGHTED = (
+    "torchmetrics.",
+    "torchvision.models.",
+    "transformers.",
+    "timm.",
+    "segmentation_models_pytorch.",
+    "lpips.LPIPS",
+)
 
 #: arguments by which a model of another library chooses its place itself
 PLACING = frozenset({"device_map", "device", "load_in_8bit", "load_in_4bit", "quantization_config", "max_memory"})
 
 
-def meet_inputs(
-    it: Interpreter, frame: Frame, node: ast.Call, module: Value, owner: ast.expr, args: Arguments
-) -> None:
+def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, owner: ast.expr, args: Arguments) -> None:
     """Inputs of a module meet its parameters; only what is surely meant for them counts.
 
     ``module`` is an instance of a class of another library, or something of which only that it is a module is known;
@@ -35,14 +40,16 @@ def meet_inputs(
     if device is None or (device.host and not origins) or (module.kind is Kind.MODULE and not module.has("moved")):
         return
     operands: list[Operand] = []
-    pairs = [*zip(args.positional, args.nodes), *((v, args.keyword_nodes.get(k)) for k, v in args.keywords.items())]
+    keywords = ((value, args.keyword_nodes.get(name)) for name, value in args.keywords.items())
+    pairs = [*zip(args.positional, args.nodes, strict=False), *keywords]
     for value, argument in pairs:
         operands.extend((tensor, argument) for tensor in _tensors(value) if not _is_length(argument))
     if not operands:
         return
     ident = ("module", id(module.data)) if module.kind is Kind.OBJECT else ("module", module.ident)
     state = Value(
-        Kind.TENSOR, device=device, dtype=DType.UNKNOWN, rank=-1, data=module.data if module.kind is Kind.OBJECT else None,
+        Kind.TENSOR, device=device, dtype=DType.UNKNOWN, rank=-1,
+        data=module.data if module.kind is Kind.OBJECT else None,
         origins=origins, flags=frozenset({"module_state"}), ident=ident,
     )  # fmt: skip
     name = node.func.attr if isinstance(node.func, ast.Attribute) else "the model"

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class LateMove:
     """A model that is moved after something was made of its parameters."""
 
-    kind: str  #: ``order`` (works, but against the documentation), ``eager``, ``resume``, ``copy``
+    kind: str  #: ``order`` (works, but against the documentation), ``eager``, ``resume``, ``copy``, ``use``
     before: Step  #: what should come after the move
     move: Step
     resume: Step | None = None  #: where the state was loaded
+    met: ast.AST | None = None  #: where what was made before the move meets the moved model
 
 
 class Steps:
@@ -71,10 +72,19 @@ class Steps:
         if source is None:
             return None
         for position, step in enumerate(self._steps):
-            if step.kind == "copy" and step.node is origin.node and step.other is not None and step.other.data is origin.owner:
+            if step.kind == "copy" and step.other is not None and step.other.data is origin.owner:
                 at = self._first_move(position, step.subject)
-                return LateMove("copy", step, self._steps[at]) if at is not None and self._to_accelerator(self._steps[at]) else None
+                if at is None or not self._to_accelerator(self._steps[at]):
+                    return None
+                return LateMove("copy", step, self._steps[at])
         return None
+
+    def move_after_use(self, origin: Origin) -> Step | None:
+        """For a module that meets its inputs, or whose parameters were copied, before it is moved: that move."""
+        if origin.owner is None:
+            return None
+        at = self._first_move(-1, Value(Kind.OBJECT, data=origin.owner))
+        return self._steps[at] if at is not None and self._to_accelerator(self._steps[at]) else None
 
     def _first_move(self, position: int, subject: Value) -> int | None:
         return next((i for i in range(position + 1, len(self._steps)) if self._moves(self._steps[i], subject)), None)
@@ -97,9 +107,10 @@ class Steps:
 
     def _built_again(self, position: int, at: int) -> bool:
         """Whether the same model gets a new optimizer after its move."""
-        subject = self._steps[position].subject
+        first = self._steps[position]
         return any(
-            s.kind == "optimizer" and s.node is not self._steps[position].node and _same(s.subject, subject) for s in self._steps[at + 1 :]
+            step.kind == "optimizer" and step.node is not first.node and _same(step.subject, first.subject)
+            for step in self._steps[at + 1 :]
         )
 
 
@@ -119,9 +130,12 @@ def _keeps_state(optimizer: Obj) -> bool:
 
 
 def meeting_nodes(a: Scope, a_node: ast.AST, b: Scope, b_node: ast.AST) -> tuple[ast.AST, ast.AST] | None:
-    """Two nodes of one function, by whose evaluation ``a_node`` and ``b_node`` were reached; ``None`` if there is no such function."""
+    """Two nodes of one function, by whose evaluation ``a_node`` and ``b_node`` were reached.
+
+    ``None`` if there is no such function.
+    """
     first, second = _path(a, a_node), _path(b, b_node)
-    for (function, node), (other_function, other_node) in zip(first, second):
+    for (function, node), (other_function, other_node) in zip(first, second, strict=False):
         if function is not other_function:
             return None
         if node is not other_node:

@@ -59,15 +59,13 @@ class Ownership:
             current = self._owner.get(id(current))
 
     def outermost(self, origin: Origin) -> tuple[Origin, Obj] | None:
-        """The building of the outermost module that holds the one built at ``origin``.
+        """The building of the outermost module that holds the one built at ``origin``, and that module.
 
-        ``None`` when that one is kept in a plain list of a module, which is another fault, or when its building was not seen.
+        ``None`` when it is kept in a plain list of a module, which is another fault, or when its building was not seen.
         """
         if origin.owner is None:
             return None
-        last = origin.owner
-        for last in self.ancestors(origin.owner):
-            pass
+        last = list(self.ancestors(origin.owner))[-1]
         if id(last) in self._listed or id(last) not in self._built:
             return None
         return self._built[id(last)], last

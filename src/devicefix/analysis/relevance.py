@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from functools import cache
 
+from devicefix.analysis.tree_index import TreeIndex
 from devicefix.torch_api import DTYPE_METHODS, LEGACY_CONSTRUCTORS, MOVE_METHODS
 
 #: calls whose arguments end up registered with the module, wherever they were made
@@ -56,8 +57,8 @@ class _Facts:
 class Relevance:
     """The functions of one file that matter."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.aliases = _aliases(tree)
+    def __init__(self, tree: ast.Module, index: TreeIndex) -> None:
+        self.aliases = _aliases(index)
         self.all: list[_Facts] = []
         self.module = _Facts(tree, name="<module>")
         _Reader(self).block(tree.body, self.module, "")
@@ -101,17 +102,17 @@ CLASS_LEVEL = "<class>"
 COMMON = frozenset({"forward", "step", "update", "get", "reset", "run", "main", "build", "train", "eval", "to", "call", "<module>", "<class>"})
 
 
-def _aliases(tree: ast.Module) -> frozenset[str]:
+def _aliases(index: TreeIndex) -> frozenset[str]:
     """Other names under which factories are known in this file."""
     factories = factory_names()
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                if alias.asname and alias.name in factories:
-                    found.add(alias.asname)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr in factories:
-            found.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    for node in index.nodes(ast.ImportFrom):
+        for alias in node.names:
+            if alias.asname and alias.name in factories:
+                found.add(alias.asname)
+    for assignment in index.nodes(ast.Assign):
+        if isinstance(assignment.value, ast.Attribute) and assignment.value.attr in factories:
+            found.update(t.id for t in assignment.targets if isinstance(t, ast.Name))
     return frozenset(found)
 
 

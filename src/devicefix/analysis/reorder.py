@@ -17,8 +17,8 @@ Functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 #: methods of a module that do the same wherever the module is
 INDIFFERENT = frozenset(
-    {"parameters", "named_parameters", "load_state_dict", "state_dict", "train", "eval", "requires_grad_", "zero_grad", "children",
-     "named_children", "modules", "named_modules", "register_forward_hook", "to", "cuda"}
+    {"parameters", "named_parameters", "load_state_dict", "state_dict", "train", "eval", "requires_grad_", "zero_grad",
+     "children", "named_children", "modules", "named_modules", "register_forward_hook", "to", "cuda"}
 )  # fmt: skip
 
 
@@ -39,7 +39,9 @@ class Refusal:
     runs: bool = False
 
 
-def same_block(facts: FileFacts, node: ast.AST, other: ast.AST) -> tuple[ast.stmt, ast.stmt, list[ast.stmt]] | None:
+def same_block(
+    facts: FileFacts, node: ast.AST, other: ast.AST
+) -> tuple[ast.stmt, ast.stmt, list[ast.stmt]] | None:
     """The statements of one block that hold ``node`` and ``other``: (first, second, block).
 
     ``other`` has to be a statement of its own, or the only one under an ``if``. Loops around ``node`` are not left.
@@ -48,7 +50,8 @@ def same_block(facts: FileFacts, node: ast.AST, other: ast.AST) -> tuple[ast.stm
     if second is None:
         return None
     parent = facts.parents.get(second)
-    if isinstance(parent, ast.If) and parent.body == [second] and not parent.orelse and _block(facts, node, second) is None:
+    alone = isinstance(parent, ast.If) and parent.body == [second] and not parent.orelse
+    if isinstance(parent, ast.If) and alone and _block(facts, node, second) is None:
         second = parent
     found = _block(facts, node, second)
     return (found[0], second, found[1]) if found is not None else None
@@ -94,7 +97,9 @@ def moved_up(facts: FileFacts, first: ast.stmt, second: ast.stmt, block: list[as
 def _plain_move(statement: ast.stmt) -> ast.Call | None:
     """``m.to(d)`` or ``m = m.to(d)``."""
     value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
-    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in torch_api.MOVE_METHODS):
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return None
+    if value.func.attr not in torch_api.MOVE_METHODS:
         return None
     if isinstance(statement, ast.Assign):
         path = path_of(value.func.value)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def spelling(facts: FileFacts, name: str, place: ast.AST) -> str | None:
-    """``nn.ModuleList`` for ``torch.nn.ModuleList``, as it can be written at ``place``; ``None`` if no import offers it.
+    """``nn.ModuleList`` for ``torch.nn.ModuleList``, as it is written at ``place``; ``None`` if no import offers it.
 
     Only imports at the top level count. Names that the function around ``place`` binds itself are not used.
     """
@@ -20,7 +20,7 @@ def spelling(facts: FileFacts, name: str, place: ast.AST) -> str | None:
     taken = function.locals if function is not None else frozenset()
     best: str | None = None
     for local, meaning in _imported(facts):
-        if local in taken or len(facts.module.bindings.get(local, ())) > 1 and not _same_import(facts, local):
+        if local in taken or not _means_one_thing(facts, local):
             continue
         if name == meaning:
             return local
@@ -44,8 +44,10 @@ def _imported(facts: FileFacts) -> list[tuple[str, str]]:
     return found
 
 
-def _same_import(facts: FileFacts, local: str) -> bool:
-    """Whether a name that is bound several times is always the same import (``import torch``, ``import torch.nn``)."""
+def _means_one_thing(facts: FileFacts, local: str) -> bool:
+    """Whether a name is bound once, or several times by the same import (``import torch``, ``import torch.nn``)."""
+    if len(facts.module.bindings.get(local, ())) < 2:
+        return True
     meanings = {meaning for name, meaning in _imported(facts) if name == local}
     imports = (ast.Import, ast.ImportFrom)
     return len(meanings) == 1 and all(isinstance(s, imports) for s in facts.module.bindings[local])

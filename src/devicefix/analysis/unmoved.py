@@ -92,17 +92,18 @@ def _chain(scope: Scope) -> Iterator[Scope]:
 
 def _made_in_forward(origin: Origin) -> bool:
     """Whether a module is built anew whenever another one is called."""
-    return any(
-        scope.function is not None and scope.function.name in FORWARD and scope.self_object is not None and scope.self_object.is_module
-        for scope in _chain(origin.scope)
-    )  # fmt: skip
+    for scope in _chain(origin.scope):
+        owner = scope.self_object
+        if scope.function is not None and scope.function.name in FORWARD and owner is not None and owner.is_module:
+            return True
+    return False
 
 
 def _made_beside(origin: Origin, mix: Mix, obj: Obj, in_forward: bool) -> bool:
     """Whether a module is built in the very call whose inputs are only assumed to be on a device.
 
-    What a function builds and feeds may be meant for the CPU together with its inputs. What ``forward`` builds has to follow
-    its inputs, and so has a loss.
+    What a function builds and feeds may be meant for the CPU together with its inputs. What ``forward`` builds has to
+    follow its inputs, and so has a loss.
     """
     fact = torch_api.module_class(obj.external) if obj.external else None
     if not in_forward and (fact is None or not fact.loss):
@@ -111,7 +112,9 @@ def _made_beside(origin: Origin, mix: Mix, obj: Obj, in_forward: bool) -> bool:
     root = device.key[1] if device is not None and isinstance(device.key, tuple) else None
     for scope in _chain(origin.scope):
         function = scope.function
-        if function is not None and function.name != "__init__" and (function.node is root or (function.cls is not None and function.cls.node is root)):
+        if function is None or function.name == "__init__":
+            continue
+        if function.node is root or (function.cls is not None and function.cls.node is root):
             return True
     return False
 

@@ -63,7 +63,7 @@ class Checked:
 
     def take_number_of(self, other: Checked | None) -> None:
         """Go by the number of an earlier result of the same text that found the same."""
-        if other is not None and other.snapshot.version == self.snapshot.version and other._shown == self._shown:
+        if other is not None and other.snapshot.revision == self.snapshot.revision and other._shown == self._shown:
             self.number = other.number
 
     @property

@@ -13,7 +13,9 @@ from devicefix.config.schema import BY_NAME, BadValue
 
 SECTION = "devicefix"
 #: Settings that an editor's extension reads itself, or that mean nothing in an editor.
-NOT_OURS = frozenset(("path", "interpreter", "trace", "output-format", "jobs", "cache", "import-strategy"))
+NOT_OURS = frozenset(
+    ("path", "interpreter", "trace", "output-format", "jobs", "cache", "import-strategy", "position-encoding")
+)
 #: Lists that are added to those of the settings file, as the options of the command line are.
 ADDED = frozenset(("ignore", "extend-select", "exclude"))
 

@@ -6,6 +6,7 @@ every later incremental change lands on the wrong line. Here a line ends where t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ class Document:
     version: int
     text: str
     notebook: str = ""  #: the notebook that it is a cell of
+    revision: int = 0  #: unlike the editor's version, never the same for two texts: an editor may begin again at 0
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Part:
     uri: str
     version: int
     text: str
+    revision: int
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,9 @@ class Snapshot:
     is_notebook: bool = False
 
     @property
-    def version(self) -> tuple[tuple[str, int], ...]:
+    def revision(self) -> tuple[tuple[str, int], ...]:
         """Changes with every edit, and when cells come, go or move."""
-        return tuple((part.uri, part.version) for part in self.parts)
+        return tuple((part.uri, part.revision) for part in self.parts)
 
 
 class NotOpen(KeyError):
@@ -73,6 +76,7 @@ class Documents:
         self.encoding: Encoding = "utf-16"
         self._documents: dict[str, Document] = {}
         self._notebooks: dict[str, Notebook] = {}
+        self._revisions = itertools.count(1)
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
@@ -104,16 +108,16 @@ class Documents:
             document = self._documents.get(key)
             if document is None or document.notebook:
                 raise NotOpen(key)
-            part = Part(key, document.version, document.text)
+            part = _part(document)
             return Snapshot(key, path_of(key), (part,) if is_python(document) else ())
         cells = (self._documents.get(cell) for cell in notebook.cells)
-        parts = tuple(Part(c.uri, c.version, c.text) for c in cells if c is not None and is_python(c))
+        parts = tuple(_part(c) for c in cells if c is not None and is_python(c))
         return Snapshot(key, path_of(key), parts, is_notebook=True)
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Whether nothing was edited since."""
         try:
-            return self.snapshot(snapshot.key).version == snapshot.version
+            return self.snapshot(snapshot.key).revision == snapshot.revision
         except NotOpen:
             return False
 
@@ -121,7 +125,8 @@ class Documents:
 
     def open(self, item: t.TextDocumentItem, notebook: str = "") -> None:
         """Remember a document."""
-        self._documents[item.uri] = Document(item.uri, item.language_id, item.version, item.text, notebook)
+        revision = next(self._revisions)
+        self._documents[item.uri] = Document(item.uri, item.language_id, item.version, item.text, notebook, revision)
 
     def close(self, uri: str) -> None:
         """Forget a document."""
@@ -141,6 +146,7 @@ class Documents:
             else:
                 document.text = change.text
         document.version = identifier.version
+        document.revision = next(self._revisions)
 
     # -- notebooks ---------------------------------------------------------------------------------------------------
 
@@ -179,6 +185,10 @@ class Documents:
         for cell in cells:
             self.close(cell)
         return cells if notebook is not None else []
+
+
+def _part(document: Document) -> Part:
+    return Part(document.uri, document.version, document.text, document.revision)
 
 
 def is_python(document: Document) -> bool:

@@ -20,7 +20,7 @@ from devicefix.lsp.client_settings import SECTION, ClientSettings, read_settings
 from devicefix.lsp.diagnostics import diagnostics
 from devicefix.lsp.documents import NotOpen, path_of
 from devicefix.lsp.fixes import CannotFix
-from devicefix.lsp.positions import Encoding
+from devicefix.lsp.positions import Encoding, encoding_of
 from devicefix.lsp.protocol import Protocol, Quiet
 from devicefix.lsp.session import OutOfDate, Session
 from devicefix.lsp.transport import Resynchronising
@@ -131,7 +131,7 @@ class DeviceFixServer(LanguageServer):
 
     def publish(self, checked: Checked) -> None:
         """Tell the editor what was found."""
-        versions = dict(checked.snapshot.version)
+        versions = {part.uri: part.version for part in checked.snapshot.parts}
         for uri, found in diagnostics(checked, self.client, self.encoding).items():
             self._show(uri, versions[uri], found)
         self.report(checked)
@@ -194,8 +194,13 @@ class DeviceFixServer(LanguageServer):
         self.session.set_folders(path_of(uri) for uri in uris if uri.startswith("file:"))
 
     def take_initial(self, options: Any) -> None:
-        """The settings that came with the first message; they hold until the editor sends others."""
+        """The settings that came with the first message; they hold until the editor sends others.
+
+        ``positionEncoding`` is for editors that count bytes and do not say so (Vim's ALE).
+        """
         self._initial = options
+        if isinstance(options, dict) and "positionEncoding" in options:
+            self.session.documents.encoding = encoding_of(options["positionEncoding"])
 
     async def read_settings(self, pushed: Any = None) -> None:
         """Ask the editor for its settings, or take those that it sent."""

@@ -99,7 +99,7 @@ class Session:
         if known is not None and not known.outdated:
             return known
         pending = self._pending.get(key)
-        if pending is None or pending.snapshot.version != snapshot.version:
+        if pending is None or pending.snapshot.revision != snapshot.revision:
             pending = self._begin(snapshot, urgency)
         pending.waiters += 1
         try:
@@ -120,6 +120,8 @@ class Session:
             checked.outdated = max(changed, self._everything_changed) > pending.since
             checked.take_number_of(self._results.get(key))
             self._results[key] = checked
+            if checked.outdated:
+                self._check_later()
         return checked
 
     def _begin(self, snapshot: Snapshot, urgency: int) -> _Pending:

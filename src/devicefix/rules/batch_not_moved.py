@@ -23,6 +23,7 @@ CODE, NAME = "DVF501", "batch-not-moved"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Findings of this rule in one file."""
     for batch in unmoved(facts, "batch"):
         yield _finding(facts, batch, _loader_message(facts, batch), repair(facts, batch))
     for batch in unmoved(facts, "encoding"):
@@ -33,16 +34,30 @@ def _finding(facts: FileFacts, batch: Batch, message: str, way: Repair) -> Findi
     node = batch.place.target if isinstance(batch.place, (ast.For, ast.AsyncFor, ast.comprehension)) else batch.place
     repaired = fix(way.title, *way.changes) if way.changes else None
     return finding(
-        facts, CODE, NAME, node, message, fix=repaired, note=way.note, related=((batch.mixes[0].node, "they meet here"),)
+        facts,
+        CODE,
+        NAME,
+        node,
+        message,
+        fix=repaired,
+        note=way.note,
+        related=((batch.mixes[0].node, "they meet here"),),
     )
 
 
 def _loader_message(facts: FileFacts, batch: Batch) -> str:
     names = list(dict.fromkeys(name for part in parts(facts, batch) or () for name in _names(part)))
-    who = " and ".join([", ".join(f"`{n}`" for n in names[:-1]), f"`{names[-1]}`"]) if len(names) > 1 else f"`{names[0]}`" if names else "a batch"
+    who = (
+        " and ".join([", ".join(f"`{n}`" for n in names[:-1]), f"`{names[-1]}`"])
+        if len(names) > 1
+        else f"`{names[0]}`"
+        if names
+        else "a batch"
+    )
     verb, meets = ("come", "meet") if len(names) > 1 else ("comes", "meets")
     mix = batch.mixes[0]
-    return f"{who} {verb} from the loader at line {position(batch.place)[0]} on the CPU, but {meets} {other_side(mix)}, {where(mix)}"
+    line = position(batch.place)[0]
+    return f"{who} {verb} from the loader at line {line} on the CPU, but {meets} {other_side(mix)}, {where(mix)}"
 
 
 def _names(part: Part) -> list[str]:
@@ -62,25 +77,28 @@ RULE = Rule(
     name=NAME,
     summary="a batch goes into a module on a device, but nobody moved it there",
     explanation="""
-A `DataLoader` yields its batches on the CPU, whatever the device of the model, and a tokenizer with `return_tensors="pt"` builds its tensors there.
-They have to be moved before they meet the parameters of a module or its output. Training loops usually do that; the evaluation loop, the quick look
-at `next(iter(loader))` or the script around `generate()` is where it is forgotten.
+A `DataLoader` yields its batches on the CPU, whatever the device of the model, and a tokenizer with
+`return_tensors="pt"` builds its tensors there. They have to be moved before they meet the parameters of a module or
+its output. Training loops usually do that; the evaluation loop, the quick look at `next(iter(loader))` or the script
+around `generate()` is where it is forgotten.
 
-Only the parts of a batch that meet something on another device are reported, and moved: lengths for `pack_padded_sequence`, names of files and what is
-compared on the CPU stay where they are. `DataParallel` scatters its inputs itself; Lightning, Accelerate and the Trainer of transformers move batches;
-wrappers that yield moved batches and modules that move their own inputs are followed.
+Only the parts of a batch that meet something on another device are reported, and moved: lengths for
+`pack_padded_sequence`, names of files and what is compared on the CPU stay where they are. `DataParallel` scatters
+its inputs itself; Lightning, Accelerate and the Trainer of transformers move batches; wrappers that yield moved
+batches and modules that move their own inputs are followed.
 """,
     fix_safety="""
-The fix adds the moves at the head of the loop, written as the file writes its other moves, or behind the tokenizer's call. It changes nothing on the CPU,
-where `.to` returns its argument, and is safe. The device is a device variable that is in scope there, else that of the module.
+The fix adds the moves at the head of the loop, written as the file writes its other moves, or behind the tokenizer's
+call. It changes nothing on the CPU, where `.to` returns its argument, and is safe. The device is a device variable
+that is in scope there, else that of the module.
 
-There is no fix where the names of the unmoved parts cannot be told apart, where a container also holds tensors that the CPU needs, or where no expression
-for the device is at hand.
+There is no fix where the names of the unmoved parts cannot be told apart, where a container also holds tensors that
+the CPU needs, or where no expression for the device is at hand.
 """,
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -99,8 +117,8 @@ def run(device):
     model = nn.Linear(3, 1).to(device)
     data = TensorDataset(torch.randn(8, 3), torch.randn(8, 1))
     return evaluate(model, DataLoader(data, batch_size=4), device)
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -120,11 +138,11 @@ def run(device):
     model = nn.Linear(3, 1).to(device)
     data = TensorDataset(torch.randn(8, 3), torch.randn(8, 1))
     return evaluate(model, DataLoader(data, batch_size=4), device)
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -138,7 +156,7 @@ def run(device):
         output = model(features.to(device)).cpu()
         errors.append((output - target).abs().mean())  # compared on the CPU on purpose
     return torch.stack(errors).detach()
-''',
+""",
     ),
     references=("https://pytorch.org/tutorials/beginner/basics/quickstart_tutorial.html",),
 )

@@ -18,6 +18,7 @@ CODE, NAME = "DVF601", "cross-device"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Findings of this rule in one file."""
     for crossing in crossings(facts):
         repair = fix(crossing.title, *crossing.changes) if crossing.changes else None
         related = ((crossing.mix.node, "they meet here"),) if crossing.mix.node is not crossing.node else ()
@@ -31,7 +32,7 @@ def _message(crossing: Crossing) -> str:
     if crossing.kind == "stale" and crossing.move is not None:
         target = short(crossing.move.call.args[0])
         return (
-            f"{short(crossing.move.call)} moves to {target}, which was set when the module was built and still is the CPU; "
+            f"{short(crossing.move.call)} moves to {target}, set when the module was built and still the CPU; "
             f"the result meets {other_side(mix)}, {where(mix)}"
         )
     if crossing.kind == "literal":
@@ -40,7 +41,11 @@ def _message(crossing: Crossing) -> str:
             f"but meets {short(mix.partner_node)}, {where(mix)}"
         )
     if crossing.kind == "host" and crossing.move is not None:
-        moved = f", brought there by {short(crossing.move.call)} at line {crossing.move.call.lineno}" if crossing.move.call is not mix.culprit_node else ""
+        moved = (
+            f", brought there by {short(crossing.move.call)} at line {crossing.move.call.lineno}"
+            if crossing.move.call is not mix.culprit_node
+            else ""
+        )
         return f"{short(mix.culprit_node)} is on the CPU{moved}, but meets {other_side(mix)}, {where(mix)}"
     return f"{short(mix.culprit_node)} is {place(mix.culprit.device)}, but meets {other_side(mix)}, {where(mix)}"
 
@@ -50,23 +55,24 @@ RULE = Rule(
     name=NAME,
     summary="tensors on two devices meet, neither of them there by default",
     explanation="""
-A model that is split over several cards has to copy its activations from one to the next, and labels to where the logits come out. An operation on
-`cuda:0` and `cuda:1` stops with "Expected all tensors to be on the same device", also where one side has no dimensions. The same goes for scratch memory that a
-library function creates on a card by number, while its inputs are on another.
+A model that is split over several cards has to copy its activations from one to the next, and labels to where the
+logits come out. An operation on `cuda:0` and `cuda:1` stops with "Expected all tensors to be on the same device",
+also where one side has no dimensions. The same goes for scratch memory that a library function creates on a card by
+number, while its inputs are on another.
 
-Also reported: a tensor that was brought to the CPU and then meets one on a device, and a module that moves its inputs to a `self.device` that was set when the
-module was built and that `.to()` does not update.
+Also reported: a tensor that was brought to the CPU and then meets one on a device, and a module that moves its inputs
+to a `self.device` that was set when the module was built and that `.to()` does not update.
 """,
     fix_safety="""
-The fix copies one operand to the other by relation (`b.to(a.device)`), or creates the scratch with `device=x.device`. It writes no card number, so it is right for any
-split, and does nothing where both are on one card. It is safe.
+The fix copies one operand to the other by relation (`b.to(a.device)`), or creates the scratch with `device=x.device`.
+It writes no card number, so it is right for any split, and does nothing where both are on one card. It is safe.
 
 What was brought to the CPU on purpose, and a stale `self.device`, are reported only: the remedy is a choice.
 """,
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -85,8 +91,8 @@ class TwoCards(nn.Module):
 def run(device):
     torch.manual_seed(0)
     return TwoCards()(torch.ones(5, 3, device="cuda:0")).detach().cpu()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -105,11 +111,11 @@ class TwoCards(nn.Module):
 def run(device):
     torch.manual_seed(0)
     return TwoCards()(torch.ones(5, 3, device="cuda:0")).detach().cpu()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 
 
@@ -120,7 +126,7 @@ def total(pieces):
 
 def run(device):
     return total([torch.ones(3, device=device), torch.ones(2, device=device)])
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/notes/cuda.html",),
 )

@@ -25,11 +25,11 @@ CODE, NAME = "DVF402", "device-without-fallback"
 def check(facts: FileFacts) -> Iterator[Finding]:
     yield from _contexts_taken_for_devices(facts)
     yield from _defaults(facts)
-    if cuda_sites.ranks_in_use(facts) is not None or len(cuda_sites.named_cards(facts.tree)) > 1:
+    if cuda_sites.ranks_in_use(facts) is not None or len(cuda_sites.named_cards(facts)) > 1:
         return
     variables = DeviceVariables(facts)
-    for node in ast.walk(facts.tree):
-        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+    for node in facts.nodes(ast.Assign, ast.AnnAssign):
+        if node.value is None:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         path = path_of(target)
@@ -56,9 +56,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
 
 def _defaults(facts: FileFacts) -> Iterator[Finding]:
     """``def f(x, device="cuda")``: whoever leaves it out needs a card."""
-    for node in ast.walk(facts.tree):
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
+    for node in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
         spec = node.args
         positional = [*spec.posonlyargs, *spec.args]
         pairs = [*zip(positional[len(positional) - len(spec.defaults) :], spec.defaults), *zip(spec.kwonlyargs, spec.kw_defaults)]
@@ -90,8 +88,9 @@ def _literal(value: ast.expr) -> ast.Constant | None:
 
 def _contexts_taken_for_devices(facts: FileFacts) -> Iterator[Finding]:
     """``device = torch.cuda.device("cuda:0")`` makes a context manager, which no ``.to()`` accepts."""
-    for node in ast.walk(facts.tree):
-        if not isinstance(node, ast.Call) or path_of(node.func) != f"{torch_name(facts) or 'torch'}.cuda.device":
+    context = f"{torch_name(facts) or 'torch'}.cuda.device"
+    for node in facts.nodes(ast.Call):
+        if path_of(node.func) != context:
             continue
         current: ast.AST | None = node
         while isinstance(current, (ast.Call, ast.IfExp)):

@@ -22,19 +22,22 @@ CODE, NAME = "DVF502", "module-not-moved"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Findings of one file."""
     if not any(origin.kind == "module" for mix in facts.records.mixes for origin in mix.culprit.origins):
         return
     ownership = Ownership(facts)
     steps = Steps(facts, ownership)
     for unmoved in unmoved_modules(facts, ownership):
-        if steps.move_after_copy(unmoved.origin) is not None:
+        if steps.move_after_copy(unmoved.origin) is not None or steps.move_after_use(unmoved.origin) is not None:
             continue  # the order is wrong: DVF503
         mix = unmoved.mixes[0]
         repair, note = _repair(facts, unmoved)
         message = (
-            f"{_name(facts, unmoved.call)} is built on the CPU and not moved, but meets a tensor {place(mix.partner.device)}, {where(mix)}"
+            f"{_name(facts, unmoved.call)} is built on the CPU and not moved, but meets a tensor "
+            f"{place(mix.partner.device)}, {where(mix)}"
         )
-        yield finding(facts, CODE, NAME, unmoved.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
+        met = ((mix.node, "they meet here"),)
+        yield finding(facts, CODE, NAME, unmoved.call, message, fix=repair, note=note, related=met)
 
 
 def _name(facts: FileFacts, call: ast.Call) -> str:
@@ -51,7 +54,8 @@ def _repair(facts: FileFacts, unmoved: Unmoved) -> tuple[Fix | None, str]:
     target = move_target(facts, unmoved)
     if target is None:
         return None, "no device is known where it is built: move it with `.to(…)` as soon as there is one"
-    return fix(f"move it with `{target.suffix}`", AppendToExpression(target.call, target.suffix), unsafe=target.doubt), ""
+    change = AppendToExpression(target.call, target.suffix)
+    return fix(f"move it with `{target.suffix}`", change, unsafe=target.doubt), ""
 
 
 RULE = Rule(
@@ -59,21 +63,22 @@ RULE = Rule(
     name=NAME,
     summary="the inputs are moved to a device, but the model, criterion or metric is not",
     explanation="""
-Models, criteria with weights and metrics with running sums hold tensors. They are built on the CPU and stay there until somebody moves them. When
-their inputs are moved and they are not, the first call fails. The finding stands where the outermost such module is built, once, and not at every
-layer inside it.
+Models, criteria with weights and metrics with running sums hold tensors. They are built on the CPU and stay there
+until somebody moves them. When their inputs are moved and they are not, the first call fails. The finding stands
+where the outermost such module is built, once, and not at every layer inside it.
 
-Modules that hold no tensors (`nn.L1Loss()`, `nn.ReLU()`) need no move. Modules that a framework places, that are part of a module that is moved, or
-that are handed to code which may move them, are left alone.
+Modules that hold no tensors (`nn.L1Loss()`, `nn.ReLU()`) need no move. Modules that a framework places, that are part
+of a module that is moved, or that are handed to code which may move them, are left alone.
 
 A module that is built inside `forward` is reported too: moving it would hide that its weights are new at every call.
 """,
     fix_safety="""
-The fix appends `.to(device)` to the call that builds the module. The device is named by what is there at that place: a device variable, an
-attribute such as `self.device`, or a tensor that is on the device already. Parameters, `state_dict` keys and values stay what they are.
+The fix appends `.to(device)` to the call that builds the module. The device is named by what is there at that place:
+a device variable, an attribute such as `self.device`, or a tensor that is on the device already. Parameters,
+`state_dict` keys and values stay what they are.
 
-There is no fix where no device can be named yet, because the device variable is set later, and for modules with parameters that `forward` builds.
-It is unsafe where the inputs go to a device by name and only under a condition.
+There is no fix where no device can be named yet, because the device variable is set later, and for modules with
+parameters that `forward` builds. It is unsafe where the inputs go to a device by name and only under a condition.
 """,
     check=check,
     examples=(

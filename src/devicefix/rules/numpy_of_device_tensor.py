@@ -19,17 +19,18 @@ CODE, NAME = "DVF505", "numpy-of-device-tensor"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Findings of this rule in one file."""
     for conversion in conversions(facts):
         node = conversion.read.node
         message = f"{_call(conversion)} needs host memory, but {_what(conversion)} {place(conversion.device)}"
         if conversion.hidden:
-            note = "the conversion is hidden in a list; stay with tensors (`torch.stack`), or bring each one to the CPU first"
+            note = "the conversion is hidden in a list: use `torch.stack`, or bring each tensor to the CPU first"
             yield finding(facts, CODE, NAME, node, message, note=note)
             continue
         if conversion.needs_grad:
             repair = fix(
                 "go through `.detach().cpu()`", AppendToExpression(conversion.tensor, ".detach().cpu()"),
-                unsafe=f"{short(conversion.tensor)} requires grad, so the call fails on the CPU as well, and would not any more",
+                unsafe=f"{short(conversion.tensor)} requires grad: so far the call fails on the CPU as well",
             )  # fmt: skip
         else:
             repair = fix("go through `.cpu()`", AppendToExpression(conversion.tensor, ".cpu()"))
@@ -52,25 +53,26 @@ RULE = Rule(
     name=NAME,
     summary="a tensor on an accelerator is turned into a NumPy array without `.cpu()`",
     explanation="""
-NumPy reads host memory. `.numpy()` on a tensor that is on an accelerator stops with "can't convert cuda:0 device type tensor to numpy", and so do NumPy
-functions that convert their arguments, such as `np.array(x)` or `np.concatenate([x, y])`. `.cpu()` in between copies the tensor to the host; on a tensor that is
-there already it does nothing.
+NumPy reads host memory. `.numpy()` on a tensor that is on an accelerator stops with "can't convert cuda:0 device type
+tensor to numpy", and so do NumPy functions that convert their arguments, such as `np.array(x)` or `np.concatenate([x,
+y])`. `.cpu()` in between copies the tensor to the host; on a tensor that is there already it does nothing.
 
-Only tensors that are shown to be on a device are reported: outputs of a module that is there, and what was moved there. Data set items, labels from a loader,
-results of `.cpu()`, `.item()`, `.tolist()` and `.numpy(force=True)` are left alone.
+Only tensors that are shown to be on a device are reported: outputs of a module that is there, and what was moved
+there. Data set items, labels from a loader, results of `.cpu()`, `.item()`, `.tolist()` and `.numpy(force=True)` are
+left alone.
 """,
     fix_safety="""
 `.cpu()` is safe: on the CPU it returns the tensor itself, sharing memory with the array as before.
 
-A tensor that requires grad is refused by NumPy on the CPU as well. Where the tensor is shown to record gradients the fix is `.detach().cpu()`, and it is
-unsafe, because a call that failed works afterwards.
+A tensor that requires grad is refused by NumPy on the CPU as well. Where the tensor is shown to record gradients the
+fix is `.detach().cpu()`, and it is unsafe, because a call that failed works afterwards.
 
 A conversion hidden in a list of tensors is reported only.
 """,
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -85,8 +87,8 @@ def run(device):
     torch.manual_seed(0)
     model = nn.Linear(3, 2).to(device)
     return torch.from_numpy(predict(model, torch.ones(4, 3), device))
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -101,11 +103,11 @@ def run(device):
     torch.manual_seed(0)
     model = nn.Linear(3, 2).to(device)
     return torch.from_numpy(predict(model, torch.ones(4, 3), device))
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -116,7 +118,7 @@ def run(device):
     x = torch.ones(4, 3)
     scores = model(x.to(device)).detach().cpu()
     return torch.from_numpy(scores.numpy() + x.numpy()[:, :2])  # both are on the host
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/generated/torch.Tensor.numpy.html",),
 )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.facts import Step
 from devicefix.analysis.order import LateMove, Steps, meeting_nodes
 from devicefix.analysis.ownership import Ownership
 from devicefix.analysis.reorder import Refusal, Reordering, moved_up, same_block
@@ -23,15 +24,21 @@ CODE, NAME = "DVF503", "optimizer-before-move"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Findings of one file."""
     kinds = {step.kind for step in facts.records.steps}
-    if "move" not in kinds or not kinds & {"optimizer", "copy"}:
+    if "move" not in kinds:
         return
     ownership = Ownership(facts)
     steps = Steps(facts, ownership)
     late = list(steps.late_moves())
-    if "copy" in kinds:
-        copies = (steps.move_after_copy(unmoved.origin) for unmoved in unmoved_modules(facts, ownership))
-        late += [copy for copy in copies if copy is not None]
+    for unmoved in unmoved_modules(facts, ownership):
+        copied = steps.move_after_copy(unmoved.origin)
+        moved = steps.move_after_use(unmoved.origin)
+        if copied is not None:
+            late.append(copied)
+        elif moved is not None:
+            built = Step("built", unmoved.origin.node, moved.subject, unmoved.origin.scope)
+            late.append(LateMove("use", built, moved, met=unmoved.mixes[0].node))
     worst: dict[ast.AST, LateMove] = {}
     for found in late:
         known = worst.get(found.move.node)
@@ -58,29 +65,33 @@ def _finding(facts: FileFacts, late: LateMove) -> Iterator[Finding]:
         move = MoveStatement(order.statement, order.anchor)
         change = fix("move the model first", move, unsafe=order.doubt)
     note = order.note if isinstance(order, Refusal) else ""
-    yield finding(
-        facts, CODE, NAME, moved, _message(late), fix=change, note=note,
-        related=((late.before.node, "made here"), *(((late.resume.node, "its state is loaded here"),) if late.resume else ())),
-    )  # fmt: skip
+    related = [(late.before.node, "made here")] if late.met is None else [(late.met, "it meets another device here")]
+    if late.resume is not None:
+        related.append((late.resume.node, "its state is loaded here"))
+    yield finding(facts, CODE, NAME, moved, _message(late), fix=change, note=note, related=tuple(related))
 
 
 def _message(late: LateMove) -> str:
     call = late.move.node
-    model = short(call.func.value) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "the model"
+    model = "the model"
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        model = short(call.func.value)
     line = getattr(late.before.node, "lineno", 0)
+    if late.met is not None:
+        met = getattr(late.met, "lineno", 0)
+        return f"{model} is moved after its parameters were used or copied; they meet a moved tensor at line {met}"
     if late.kind == "copy":
         return f"{model} is moved after it was copied at line {line}: the copy stays on the CPU, and the two meet later"
+    left_behind = "the state stays on the CPU, and `step()` fails"
+    if late.resume is not None:
+        loaded = getattr(late.resume.node, "lineno", 0)
+        return f"{model} is moved after the state of its optimizer was loaded at line {loaded}: {left_behind}"
     name = late.before.other.data.external.rpartition(".")[2] if late.before.other is not None else "the optimizer"
-    if late.kind == "resume":
-        loaded = getattr(late.resume.node, "lineno", 0) if late.resume else 0
-        return (
-            f"{model} is moved after the state of its optimizer was loaded at line {loaded}: the state stays on the CPU, and `step()` fails"
-        )
     if late.kind == "eager":
-        return f"{model} is moved after `{name}` made its state at line {line}: the state stays on the CPU, and `step()` fails"
+        return f"{model} is moved after `{name}` made its state at line {line}: {left_behind}"
     return (
-        f"{model} is moved after `{name}` was given its parameters at line {line}; this works, because `.to()` keeps the parameter objects, "
-        "but the documentation asks for the move first"
+        f"{model} is moved after `{name}` was given its parameters at line {line}; this works, because `.to()` keeps "
+        "the parameter objects, but the documentation asks for the move first"
     )
 
 
@@ -94,7 +105,12 @@ def _order(facts: FileFacts, late: LateMove) -> Reordering | Refusal:
     found = same_block(facts, *nodes)
     if found is None:
         return Refusal("the two do not stand in one block")
-    return moved_up(facts, *found)
+    first, second, block = found
+    if late.kind == "use":  # it should follow its own building at once
+        first = block[block.index(first) + 1]
+        if first is second:
+            return Refusal("the move follows at once already")
+    return moved_up(facts, first, second, block)
 
 
 RULE = Rule(
@@ -104,23 +120,27 @@ RULE = Rule(
     explanation="""
 What is made of a model's parameters before the model is moved can be left behind. Three cases fail:
 
-- `optimizer.load_state_dict(…)` puts the state where the parameters are at that moment. After a later move of the model, momentum and averages are
-  still on the CPU, and `step()` fails.
+- `optimizer.load_state_dict(…)` puts the state where the parameters are at that moment. After a later move of the
+  model, momentum and averages are still on the CPU, and `step()` fails.
 - `Adagrad` makes its state in its constructor.
-- `copy.deepcopy(model)` for a moving average or a target network copies the parameters where they are; the copy is not moved with the model.
+- `copy.deepcopy(model)` for a moving average or a target network copies the parameters where they are, and so do clones
+  of them in a list or dict; the copies are not moved with the model.
 
-A program that moves the state by hand, loads it again after the move, or builds another optimizer then, is left alone.
+A program that moves the state by hand, loads it again after the move, or builds another optimizer then, is left
+alone.
 
-The plain order, an optimizer that is built and then the model moved, works with today's PyTorch, because `Module.to` keeps the parameter objects. The
-documentation of `torch.optim` nevertheless asks to move the model first, and the order breaks as soon as the state is restored or parameters are
-replaced. It is reported as what it is, a matter of order, and only where the move can simply be put first: both stand in one block, and nothing
-in between runs the model. Where it would take more than that, the rule says nothing about an order that works.
+The plain order, an optimizer that is built and then the model moved, works with today's PyTorch, because `Module.to`
+keeps the parameter objects. The documentation of `torch.optim` nevertheless asks to move the model first, and the
+order breaks as soon as the state is restored or parameters are replaced. It is reported as what it is, a matter of
+order, and only where the move can simply be put first: both stand in one block, and nothing in between runs the
+model. Where it would take more than that, the rule says nothing about an order that works.
 """,
     fix_safety="""
-The fix puts the statement that moves the model before the one that should follow it. It is safe when nothing in between runs the model, asks where it
-is, hands it to other code, or sets a name that the move needs.
+The fix puts the statement that moves the model before the one that should follow it. It is safe when nothing in
+between runs the model, asks where it is, hands it to other code, or sets a name that the move needs.
 
-There is no fix where the two stand in different functions or blocks, where the move is part of a larger statement, or where the model runs in between.
+There is no fix where the two stand in different functions or blocks, where the move is part of a larger statement, or
+where the model runs in between.
 """,
     check=check,
     examples=(

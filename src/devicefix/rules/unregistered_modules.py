@@ -19,6 +19,7 @@ CODE, NAME = "DVF302", "unregistered-modules"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Findings of one file."""
     for container in containers_met(facts, "modules"):
         yield found_in(facts, container, CODE, NAME)
 
@@ -29,8 +30,8 @@ def found_in(facts: FileFacts, container: Container, code: str, name: str) -> Fi
     node: ast.AST = container.assignments[0] if container.assignments else container.cls.node
     plain = "dict" if container.is_mapping else "list"
     message = (
-        f"`self.{container.name}` is a plain {plain}, so `.to()` does not reach the {container.kind} in it; they meet a tensor "
-        f"{place(mix.partner.device)}, {where(mix)}"
+        f"`self.{container.name}` is a plain {plain}, so `.to()` does not reach the {container.kind} in it; they meet "
+        f"a tensor {place(mix.partner.device)}, {where(mix)}"
     )
     changes, note = registering(facts, container)
     repair = fix(f"make it an `nn.{container.replacement}`", *changes, unsafe=doubt(container)) if changes else None
@@ -45,20 +46,24 @@ RULE = Rule(
     name=NAME,
     summary="modules in a plain list or dict are not registered, so `.to()` leaves them behind",
     explanation="""
-A module registers the modules that are assigned to its attributes. Modules in a Python list, tuple or dict are not registered: `.to()` does not
-move them, `parameters()` does not list them, so that no optimizer trains them, and `state_dict()` does not save them. On the CPU nothing seems
-wrong; on an accelerator the first call fails. `nn.ModuleList` and `nn.ModuleDict` register their members.
+A module registers the modules that are assigned to its attributes. Modules in a Python list, tuple or dict are not
+registered: `.to()` does not move them, `parameters()` does not list them, so that no optimizer trains them, and
+`state_dict()` does not save them. On the CPU nothing seems wrong; on an accelerator the first call fails.
+`nn.ModuleList` and `nn.ModuleDict` register their members.
 
-Only containers whose members are shown to meet a tensor on another device are reported. Members that are registered as well (with `add_module`,
-or because the list went into an `nn.Sequential`), and classes that move them by themselves, are left alone.
+Only containers whose members are shown to meet a tensor on another device are reported. Members that are registered
+as well (with `add_module`, or because the list went into an `nn.Sequential`), and classes that move them by
+themselves, are left alone.
 """,
     fix_safety="""
-The fix puts `nn.ModuleList(…)` or `nn.ModuleDict(…)` around what is assigned. It is safe only where the members are shown to hold neither
-parameters nor persistent buffers. Elsewhere it is unsafe: the members join `parameters()` and `state_dict()`, so that checkpoints from before
-lack their keys, and the optimizer trains what it did not train before. This is most often what was meant, but a person has to say so.
+The fix puts `nn.ModuleList(…)` or `nn.ModuleDict(…)` around what is assigned. It is safe only where the members are
+shown to hold neither parameters nor persistent buffers. Elsewhere it is unsafe: the members join `parameters()` and
+`state_dict()`, so that checkpoints from before lack their keys, and the optimizer trains what it did not train
+before. This is most often what was meant, but a person has to say so.
 
-There is no fix where the container is used in a way that only a list or dict allows (`sort`, `remove`, assignment to a slice, `get`), for keys
-that are no strings, hold dots or clash with a method of `nn.ModuleDict`, for lists of lists, and before `super().__init__()`.
+There is no fix where the container is used in a way that only a list or dict allows (`sort`, `remove`, assignment to
+a slice, `get`), for keys that are no strings, hold dots or clash with a method of `nn.ModuleDict`, for lists of
+lists, and before `super().__init__()`.
 """,
     check=check,
     examples=(

@@ -17,6 +17,7 @@ CODE, NAME = "DVF303", "unregistered-parameters"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Findings of one file."""
     for container in containers_met(facts, "parameters"):
         yield found_in(facts, container, CODE, NAME)
 
@@ -26,18 +27,19 @@ RULE = Rule(
     name=NAME,
     summary="parameters in a plain list or dict are not registered, so `.to()` leaves them behind",
     explanation="""
-A module registers an `nn.Parameter` that is assigned to one of its attributes. Parameters in a Python list, tuple or dict are not registered:
-`.to()` does not move them, no optimizer that is given `parameters()` trains them, and `state_dict()` does not save them.
-`nn.ParameterList` and `nn.ParameterDict` register their members.
+A module registers an `nn.Parameter` that is assigned to one of its attributes. Parameters in a Python list, tuple or
+dict are not registered: `.to()` does not move them, no optimizer that is given `parameters()` trains them, and
+`state_dict()` does not save them. `nn.ParameterList` and `nn.ParameterDict` register their members.
 
 Lists that only group parameters of registered modules, such as the groups for an optimizer, are left alone.
 """,
     fix_safety="""
-The fix puts `nn.ParameterList(…)` or `nn.ParameterDict(…)` around what is assigned. It is always unsafe: the members join `parameters()` and
-`state_dict()`, so that checkpoints from before lack their keys, and the optimizer trains what it did not train before.
+The fix puts `nn.ParameterList(…)` or `nn.ParameterDict(…)` around what is assigned. It is always unsafe: the members
+join `parameters()` and `state_dict()`, so that checkpoints from before lack their keys, and the optimizer trains what
+it did not train before.
 
-There is no fix where the container is used in a way that only a list or dict allows, for keys that are no legal names, for lists of lists, and
-before `super().__init__()`.
+There is no fix where the container is used in a way that only a list or dict allows, for keys that are no legal
+names, for lists of lists, and before `super().__init__()`.
 """,
     check=check,
     examples=(
@@ -50,10 +52,10 @@ from torch import nn
 class Gates(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.gates = {"open": nn.Parameter(torch.ones(width)), "shut": nn.Parameter(torch.zeros(width))}
+        self.gates = {"gain": nn.Parameter(torch.ones(width)), "bias": nn.Parameter(torch.ones(1))}
 
     def forward(self, x):
-        return x * self.gates["open"] + self.gates["shut"]
+        return x * self.gates["gain"] + self.gates["bias"]
 
 
 def run(device):
@@ -68,10 +70,10 @@ from torch import nn
 class Gates(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.gates = nn.ParameterDict({"open": nn.Parameter(torch.ones(width)), "shut": nn.Parameter(torch.zeros(width))})
+        self.gates = nn.ParameterDict({"gain": nn.Parameter(torch.ones(width)), "bias": nn.Parameter(torch.ones(1))})
 
     def forward(self, x):
-        return x * self.gates["open"] + self.gates["shut"]
+        return x * self.gates["gain"] + self.gates["bias"]
 
 
 def run(device):
