@@ -134,3 +134,39 @@ def test_extension_host(node: str, tmp_path: Path):
         assert path.read_bytes() == case.expected(end), path.name
     assert (folder / "menu.py").read_text() == programs.MOVE_FIXED
     assert [text.rstrip("\n") for text in sources(folder / "n.ipynb")] == [text.rstrip("\n") for text in FIXED_CELLS]
+
+
+def test_clicks(node: str, tmp_path: Path):
+    build(node, "package")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "bulb.py").write_text(programs.MOVE)
+    (folder / "saved.py").write_text(programs.NET)
+    notebook(folder / "n.ipynb")
+    pictures = os.environ.get("DEVICEFIX_PICTURES")
+    result = run(
+        node,
+        "clicks.mjs",
+        folder,
+        {
+            "vsix": str(EXTENSION / "devicefix.vsix"),
+            "bulb": "bulb.py",
+            "bulbText": "x.to(device)",
+            "bulbFixed": "x = x.to(device)",
+            "saved": "saved.py",
+            "savedFixed": 'self.register_buffer("table"',
+            "notebook": "n.ipynb",
+            "notebookFixed": "torch.ones(4, 3).to(device)",
+            "machineSettings": {"devicefix.interpreter": sys.executable},
+            "pictures": pictures,
+        },
+    )
+    for step in result["steps"]:
+        print(f"{step['ms']:6} ms", step["what"])
+    assert result["problem"] is None
+    assert (folder / "bulb.py").read_text() == programs.MOVE_FIXED
+    saved = (folder / "saved.py").read_text()
+    assert "torch.randn(2, 4, device=" in saved
+    after = sources(folder / "n.ipynb")
+    assert after[2].replace("  # edited", "").strip() == FIXED_CELLS[2].strip()
+    assert after[1] == CELLS[1]

@@ -7,7 +7,8 @@ import textwrap
 import pytest
 
 from devicefix import check, fix
-from devicefix.analysis.container_uses import METHODS, TAKEN
+from devicefix.analysis.container_keys import TAKEN
+from devicefix.analysis.container_uses import METHODS
 from devicefix.findings import Applicability, Finding
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"

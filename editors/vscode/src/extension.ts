@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { fixOnSave } from "./notebook";
 import { onInterpreterChange } from "./python";
 import { SELECTOR, Server } from "./server";
 import { Status } from "./status";
@@ -17,6 +18,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   context.subscriptions.push(
     log,
     status,
+    fixOnSave(running),
     vscode.commands.registerCommand("devicefix.restart", () => running.restart()),
     vscode.commands.registerCommand("devicefix.fixAll", () => running.fixAll()),
     vscode.commands.registerCommand("devicefix.showLog", () => log.show()),

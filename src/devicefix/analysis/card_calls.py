@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.fallbacks import falls_back
 from devicefix.analysis.values import Kind
 from devicefix.analysis.workers import chain
 
@@ -33,7 +34,7 @@ def unguarded_uses(facts: FileFacts) -> Iterator[AcceleratorUse]:
     for use in facts.records.accelerator_uses:
         if use.node in seen or not facts.here(use.node) or use.name.rpartition(".")[2] in CHOOSING:
             continue
-        if _on_chosen_device(use.scope) and not _guarded(facts, use):
+        if (_on_chosen_device(use.scope) or falls_back(facts, use.node)) and not _guarded(facts, use):
             seen.add(use.node)
             yield use
 
@@ -75,13 +76,17 @@ def _guarded_place(facts: FileFacts, node: ast.AST) -> bool:
         if (
             isinstance(parent, (ast.If, ast.IfExp, ast.While))
             and child is not parent.test
-            and _about_device(parent.test)
+            and _about_device(facts, parent.test)
         ):
             return True
-        if isinstance(parent, ast.BoolOp) and any(_about_device(v) for v in parent.values if v is not child):
+        if isinstance(parent, (ast.For, ast.AsyncFor)) and child is not parent.iter and _about_device(facts, parent.iter):
+            return True  # for i in range(torch.cuda.device_count())
+        if any(g is not child and _about_device(facts, g.iter) for g in getattr(parent, "generators", ())):
+            return True
+        if isinstance(parent, ast.BoolOp) and any(_about_device(facts, v) for v in parent.values if v is not child):
             return True
         body = next((b for b in _blocks(parent) if any(child is s for s in b)), None)
-        if body is not None and any(_leaves(s) for s in body[: next(i for i, s in enumerate(body) if s is child)]):
+        if body is not None and any(_leaves(facts, s) for s in body[: next(i for i, s in enumerate(body) if s is child)]):
             return True
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if any(GUARD_WORDS.search(ast.unparse(d)) for d in parent.decorator_list):
@@ -104,11 +109,11 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
             yield block
 
 
-def _leaves(statement: ast.stmt) -> bool:
+def _leaves(facts: FileFacts, statement: ast.stmt) -> bool:
     """``if not torch.cuda.is_available(): return``, ``assert torch.cuda.is_available()``."""
     if isinstance(statement, ast.Assert):
-        return _about_device(statement.test)
-    if isinstance(statement, ast.If) and statement.body and _about_device(statement.test):
+        return _about_device(facts, statement.test)
+    if isinstance(statement, ast.If) and statement.body and _about_device(facts, statement.test):
         last = statement.body[-1]
         ends = (
             isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and "exit" in ast.unparse(last.value.func)
@@ -117,5 +122,13 @@ def _leaves(statement: ast.stmt) -> bool:
     return False
 
 
-def _about_device(test: ast.expr) -> bool:
-    return GUARD_WORDS.search(ast.unparse(test)) is not None
+def _about_device(facts: FileFacts, test: ast.expr) -> bool:
+    """Whether a condition speaks of devices, itself or through a variable that was set by such a condition."""
+    if GUARD_WORDS.search(ast.unparse(test)) is not None:
+        return True
+    names = {ast.unparse(n) for n in ast.walk(test) if isinstance(n, (ast.Name, ast.Attribute))}
+    return any(
+        GUARD_WORDS.search(ast.unparse(assigned.value)) is not None
+        for assigned in facts.nodes(ast.Assign)
+        if any(ast.unparse(target) in names for target in assigned.targets)
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from devicefix.analysis.container_keys import bad_key
+
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
 
@@ -21,21 +23,6 @@ READERS: Final = frozenset(
     {"len", "enumerate", "zip", "reversed", "iter", "list", "tuple", "map", "any", "all", "sum", "dict", "print",
      "sorted", "filter", "chain", "bool", "set"}
 )  # fmt: skip
-
-#: attributes of ``nn.ModuleDict`` and ``nn.ParameterDict``, which no key may have
-TAKEN: Final = frozenset(
-    {"add_module", "apply", "bfloat16", "buffers", "call_super_init", "children", "clear", "compile", "copy", "cpu",
-     "cuda", "double", "dump_patches", "eval", "extra_repr", "float", "forward", "fromkeys", "get", "get_buffer",
-     "get_extra_state", "get_parameter", "get_submodule", "half", "ipu", "items", "keys", "load_state_dict",
-     "modules", "mtia", "named_buffers", "named_children", "named_modules", "named_parameters", "parameters", "pop",
-     "popitem", "register_backward_hook", "register_buffer", "register_forward_hook", "register_forward_pre_hook",
-     "register_full_backward_hook", "register_full_backward_pre_hook", "register_load_state_dict_post_hook",
-     "register_load_state_dict_pre_hook", "register_module", "register_parameter", "register_state_dict_post_hook",
-     "register_state_dict_pre_hook", "requires_grad_", "set_extra_state", "set_submodule", "setdefault",
-     "share_memory", "state_dict", "T_destination", "to", "to_empty", "train", "training", "type", "update", "values",
-     "xpu", "zero_grad"}
-)  # fmt: skip
-
 
 def trouble_in_use(facts: FileFacts, node: ast.Attribute, replacement: str) -> str:
     """Why ``node``, a use of the container, would not work with ``nn.<replacement>``; ``""`` if it would."""
@@ -74,7 +61,7 @@ def _subscript(facts: FileFacts, node: ast.Subscript, replacement: str, line: st
         if isinstance(node.ctx, ast.Load):
             constant = isinstance(node.slice, ast.Constant) and not isinstance(node.slice.value, str)
             return f"{line} looks up a key that is no string" if constant else ""
-        return bad_key(facts, node.slice, replacement)
+        return bad_key(facts, node.slice, replacement, _stored(facts, node))
     if isinstance(node.slice, ast.Slice) and not isinstance(node.ctx, ast.Load):
         return f"{line} assigns to a slice of it"
     if isinstance(node.ctx, ast.Del) and replacement == "ParameterList":
@@ -82,70 +69,15 @@ def _subscript(facts: FileFacts, node: ast.Subscript, replacement: str, line: st
     return ""
 
 
-def bad_key(facts: FileFacts, key: ast.expr | None, replacement: str) -> str:
-    """Why a key is not shown to be a legal name of a submodule or parameter; ``""`` if it is."""
-    if key is None:
-        return "it takes over the keys of another dict, which are not known"
-    if isinstance(key, ast.Constant):
-        return _bad_name(key.value, replacement)
-    if isinstance(key, ast.JoinedStr):
-        for part in key.values:
-            if isinstance(part, ast.Constant):
-                if "." in str(part.value):
-                    return "a key with a dot is no legal name"
-            elif not (isinstance(part, ast.FormattedValue) and _counts(facts, part.value)):
-                return "its keys are made at run time, and may hold dots"
-        return ""
-    if isinstance(key, ast.Call) and isinstance(key.func, ast.Name) and key.func.id == "str" and len(key.args) == 1:
-        return "" if _counts(facts, key.args[0]) else "its keys are made at run time, and may hold dots"
-    if isinstance(key, ast.Name):
-        names = _literal_choices(facts, key)
-        if names:
-            return next((note for name in names if (note := _bad_name(name, replacement))), "")
-    return "its keys are made at run time: they may be no strings, or hold dots"
+def _stored(facts: FileFacts, node: ast.Subscript) -> ast.expr | None:
+    """What is stored under a key."""
+    parent = facts.parents.get(node)
+    return parent.value if isinstance(parent, ast.Assign) else None
 
 
-def _bad_name(name: object, replacement: str) -> str:
-    if not isinstance(name, str):
-        return f"the key {name!r} is no string"
-    if "." in name or not name:
-        return f'the key "{name}" is no legal name'
-    if name in TAKEN:
-        return f'"{name}" is an attribute of `nn.{replacement}` already'
-    return ""
-
-
-def _loops(facts: FileFacts, name: ast.Name) -> list[tuple[ast.expr, ast.expr]]:
-    """Target and iterable of the loops around a name."""
-    found: list[tuple[ast.expr, ast.expr]] = []
-    current: ast.AST | None = name
-    while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if isinstance(current, (ast.For, ast.AsyncFor)):
-            found.append((current.target, current.iter))
-        for generator in getattr(current, "generators", ()):
-            found.append((generator.target, generator.iter))
-        current = facts.parents.get(current)
-    return found
-
-
-def _counts(facts: FileFacts, node: ast.expr) -> bool:
-    """Whether an expression is the counter of a loop over ``range`` or ``enumerate``."""
-    if not isinstance(node, ast.Name):
-        return False
-    for target, iterable in _loops(facts, node):
-        if not (isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name)):
-            continue
-        if isinstance(target, ast.Name) and target.id == node.id:
-            return iterable.func.id == "range"
-        if isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name) and target.elts[0].id == node.id:
-            return iterable.func.id == "enumerate"
-    return False
-
-
-def _literal_choices(facts: FileFacts, name: ast.Name) -> list[object]:
-    """The constants that a loop variable takes, where the loop is over a literal."""
-    for target, iterable in _loops(facts, name):
-        if isinstance(target, ast.Name) and target.id == name.id and isinstance(iterable, (ast.Tuple, ast.List)):
-            if all(isinstance(e, ast.Constant) for e in iterable.elts):
-                return [e.value for e in iterable.elts if isinstance(e, ast.Constant)]
-    return []
+def keys_stored(facts: FileFacts, node: ast.Attribute) -> ast.expr | None:
+    """The key under which a use of a dict stores something, if it does."""
+    parent = facts.parents.get(node)
+    if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Store):
+        return parent.slice
+    return None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import attributes
-from devicefix.analysis.container_uses import bad_key, trouble_in_use
+from devicefix.analysis.container_keys import bad_key, key_doubt
+from devicefix.analysis.container_uses import keys_stored, trouble_in_use
 from devicefix.analysis.ownership import holds_saved_state, modules_inside
 from devicefix.analysis.spelling import spelling
 from devicefix.analysis.values import Kind, Obj, Value, elements
@@ -166,16 +167,35 @@ def _changed_later(facts: FileFacts, statement: Assignment, name: str) -> bool:
 
 
 def _bad_keys(facts: FileFacts, value: ast.expr, replacement: str) -> str:
-    keys: list[ast.expr | None] = []
+    keys = _keys(value)
+    if keys is None:
+        return "" if _is_empty(value) else "its keys are not known"
+    return next((note for key, stored in keys if (note := bad_key(facts, key, replacement, stored))), "")
+
+
+def _keys(value: ast.expr) -> list[tuple[ast.expr | None, ast.expr | None]] | None:
+    """The keys of a dict as it is written, each with its value; ``None`` if that cannot be seen."""
     if isinstance(value, ast.Dict):
-        keys = list(value.keys)
-    elif isinstance(value, ast.DictComp):
-        keys = [value.key]
-    elif isinstance(value, ast.Call) and ast.unparse(value.func) == "dict" and not value.args:
-        keys = [ast.Constant(k.arg) for k in value.keywords]
-    elif not _is_empty(value):
-        return "its keys are not known"
-    return next((note for key in keys if (note := bad_key(facts, key, replacement))), "")
+        return list(zip(value.keys, value.values))
+    if isinstance(value, ast.DictComp):
+        return [(value.key, value.value)]
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
+        if not value.args:
+            return [(ast.Constant(k.arg) if k.arg else None, k.value) for k in value.keywords]
+        pairs = value.args[0]
+        if len(value.args) == 1 and not value.keywords and isinstance(pairs, (ast.GeneratorExp, ast.ListComp)):
+            if isinstance(pairs.elt, ast.Tuple) and len(pairs.elt.elts) == 2:
+                return [(pairs.elt.elts[0], pairs.elt.elts[1])]
+    return None
+
+
+def _key_doubt(facts: FileFacts, container: Container) -> str:
+    """What is not shown of the keys of a dict; ``""`` if all are legal names."""
+    if not container.is_mapping:
+        return ""
+    keys = [key for s in container.assignments if s.value is not None for key, _ in _keys(s.value) or ()]
+    keys += [key for use in uses(facts, container) if (key := keys_stored(facts, use)) is not None]
+    return next((doubt for key in keys if (doubt := key_doubt(facts, key))), "")
 
 
 def uses(facts: FileFacts, container: Container) -> Iterator[ast.Attribute]:
@@ -202,8 +222,12 @@ def _inside(facts: FileFacts, node: ast.AST, cls: ClassInfo) -> bool:
 GROWING = "`parameters()` and `state_dict()`: old checkpoints lack these keys, and an optimizer gets more to train"
 
 
-def doubt(container: Container) -> str:
-    """What registering changes besides the device; ``""`` if it is shown to change nothing."""
+def doubt(facts: FileFacts, container: Container) -> str:
+    """What registering changes besides the device, or what it needs; ``""`` if it is shown to change nothing."""
+    return "; ".join(filter(None, (_key_doubt(facts, container), _change(container))))
+
+
+def _change(container: Container) -> str:
     if container.kind == "parameters":
         return f"they join {GROWING}"
     built = [member.data for member in container.members() if member.kind is Kind.OBJECT]

@@ -31,6 +31,11 @@ class Device:
         return self.kind in ("default", "cpu")
 
     @property
+    def unsettled(self) -> bool:
+        """Whether this is "wherever that value is", of a value about which nothing is known."""
+        return self.kind == "symbol" and isinstance(self.key, tuple) and self.key[0] == "device"
+
+    @property
     def assumed(self) -> bool:
         """Whether this stands for "where the inputs of this function are", with no caller seen."""
         return self.kind == "symbol" and isinstance(self.key, tuple) and self.key[0] == "root"
@@ -69,7 +74,7 @@ def differ(a: Device | None, b: Device | None) -> bool:
 
     Two accelerators differ only when both carry a number; about two symbols nothing is claimed.
     """
-    if a is None or b is None or a == b:
+    if a is None or b is None or a == b or a.unsettled or b.unsettled:
         return False
     if a.host or b.host:
         return not (a.host and b.host)

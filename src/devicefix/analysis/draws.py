@@ -27,6 +27,9 @@ SHUFFLERS = {
     "torch.utils.data.random_split": "",
 }
 
+#: where samplers take their generator, if not by name
+GENERATOR_POSITIONS = {"random_split": 2, "RandomSampler": 3, "WeightedRandomSampler": 3, "SubsetRandomSampler": 1}
+
 
 def record_draw(
     it: Interpreter, frame: Frame, node: ast.Call, name: str, device: Device | None, args: Arguments
@@ -41,8 +44,9 @@ def record_shuffle(it: Interpreter, frame: Frame, node: ast.Call, name: str, arg
     """Note samplers: with a generator they use it on the CPU; without one they shuffle on the default device."""
     if not torch_api.stays_on_cpu(name, "generator"):
         return
-    generator = args.get(2 if name.endswith("random_split") else -1, "generator")
-    if generator is not None and generator.kind is Kind.GENERATOR:
+    generator = args.get(GENERATOR_POSITIONS.get(name.rpartition(".")[2], -1), "generator")
+    elsewhere = it.default_devices or it.records.default_device_changed  # then they draw on that device
+    if generator is not None and generator.kind is Kind.GENERATOR and not elsewhere:
         it.records.draws.append(Draw(node, generator, CPU, frame.scope(), name, host=True))
     if name not in SHUFFLERS or args.keyword_splat or args.splat:
         return

@@ -143,7 +143,7 @@ def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
             obj = _assumed_instance(it, cls, root if module_class else None)
             if info.node in it.interpreted and not (module_class and name in STEPS):
                 continue  # the constructor calls it, and nobody else was seen to
-        device = None if host or name in HOST_FUNCTIONS else root
+        device = None if host or name in HOST_FUNCTIONS or name.startswith("test") else root
         _run_method(it, info, obj, device)
     if obj is None and "__init__" in cls.methods and _unreached(it, cls.methods["__init__"].node):
         _assumed_instance(it, cls, root if module_class else None)
@@ -171,7 +171,7 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
 
 def run_function(it: Interpreter, info: FunctionInfo, outer: dict[str, Value] | None = None) -> None:
     """Run a function that nobody was seen to call: its parameters are what their uses say."""
-    host = any(word in info.name.lower() for word in HOST_FUNCTIONS)
+    host = any(word in info.name.lower() for word in HOST_FUNCTIONS) or info.name.startswith("test_")
     device = None if host else symbol(("root", info.node))
     frame = Frame(info.module, info, parameters(info, device), outer=outer, assumed=True)
     run_body(it, frame, info)

@@ -118,6 +118,8 @@ def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argu
     else:
         rank = -1
     flags = frozenset({"leaf", "explicit_dtype"} if dtype_name else {"leaf"})
+    if first is None or (first.kind is Kind.NUMBER and first.data == 0) or (first.kind is Kind.SEQUENCE and first.items == ()):
+        flags |= {"empty"}
     if name.startswith("torch.cuda."):
         it.records.scopes[node].append(frame.scope())
         it.records.values[node].extend(args.positional[:1])

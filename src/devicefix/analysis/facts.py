@@ -155,6 +155,8 @@ class Records:
     #: scopes in which a node (loop, call, statement) was evaluated
     scopes: defaultdict[ast.AST, list[Scope]] = field(default_factory=lambda: defaultdict(list))
     classes: dict[ClassInfo, list[Obj]] = field(default_factory=dict)
+    #: when a factory call made its value, as positions in ``moves``, one per evaluation
+    made: defaultdict[Hashable, list[int]] = field(default_factory=lambda: defaultdict(list))
     #: every module that was built, by the place that built it; ``owner`` of the origin is the module
     built: list[Origin] = field(default_factory=list)
     default_device_changed: bool = False
@@ -246,6 +248,14 @@ class FileFacts:
         }  # fmt: skip
 
     @cached_property
+    def _move_times(self) -> dict[Hashable, list[int]]:
+        times: dict[Hashable, list[int]] = {}
+        for move in self.records.moves:
+            if move.receiver.ident in self.moved_idents:
+                times.setdefault(move.receiver.ident, []).append(move.time)
+        return times
+
+    @cached_property
     def moved_idents(self) -> dict[Hashable, Move]:
         """Values that were moved under some name, by identity; older names of them are stale."""
         for time, move in enumerate(self.records.moves):
@@ -266,7 +276,12 @@ class FileFacts:
             ident = ident[1]
         return ident
 
+    def _moved_since(self, ident: Hashable, mix: Mix) -> bool:
+        """Whether a value was moved between its making and a mixing point."""
+        made = max((t for t in self.records.made.get(ident, ()) if t <= mix.time), default=0)
+        return any(made < time <= mix.time for time in self._move_times[ident])
+
     def is_stale(self, mix: Mix) -> bool:
         """Whether the culprit is an older name for a tensor that was moved under another."""
         ident = self.moved_ident(mix)
-        return ident is not None and ident in self.moved_idents and self.moved_idents[ident].time <= mix.time
+        return ident is not None and ident in self.moved_idents and self._moved_since(ident, mix)

@@ -26,10 +26,10 @@ class MisplacedGenerator:
 
 
 def misplaced_generators(facts: FileFacts) -> Iterator[MisplacedGenerator]:
-    """Generators on the CPU with which numbers are drawn elsewhere, in source order."""
+    """Generators that are on another device than the numbers drawn with them, in source order."""
     found: dict[ast.AST, MisplacedGenerator] = {}
     for draw in facts.records.draws:
-        if draw.host or not facts.here(draw.node) or not differ(draw.generator.device, draw.device):
+        if not facts.here(draw.node) or not differ(draw.generator.device, draw.device):
             continue
         origin = next((o for o in draw.generator.origins if o.kind == "generator"), None)
         if origin is None:

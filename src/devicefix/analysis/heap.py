@@ -259,13 +259,20 @@ def _collection(it: Interpreter, frame: Frame, obj: Obj, name: str, statement: a
             kind = "parameters" if inner.has("parameter") else "collection"
             return inner.replace(origins=(_attribute_origin(frame, obj, name, statement, inner.origins, kind),))
         if inner.kind is Kind.OBJECT and inner.data.is_module and not inner.has("kept"):
-            inner.data.origins = (_attribute_origin(frame, obj, name, statement, inner.data.origins, "modules"),)
+            unmoved = [m for m in modules_inside(inner.data) if m is inner.data or _nobody_moved(m)]
+            for module in unmoved:
+                module.origins = (_attribute_origin(frame, obj, name, statement, module.origins, "modules"),)
             return inner
         if inner.kind in (Kind.SEQUENCE, Kind.MAPPING):
             return _map(inner, mark)
         return inner
 
     return _map(value, mark)
+
+
+def _nobody_moved(obj: Obj) -> bool:
+    """A module inside another one that is as it was built."""
+    return bool(obj.origins) and all(origin.kind == "module" for origin in obj.origins)
 
 
 def _map(value: Value, function: Any) -> Value:

@@ -36,7 +36,7 @@ def meet(
     tensors = [(v, n) for v, n in operands if v.is_tensor]
     if not tensors:
         return None
-    away = next((o for o in tensors if o[0].device is not None and not o[0].device.host and not _placed_by_name(o[0])), None)
+    away = next((o for o in tensors if o[0].device is not None and not o[0].device.host and not o[0].device.unsettled and not _placed_by_name(o[0])), None)
     if away is None:
         away = next((o for o in tensors if o[0].device is not None and not o[0].device.host), None)
     if away is None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from devicefix import torch_api
 from devicefix.analysis import classes, cuda_sites
 from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
@@ -36,6 +37,8 @@ class Unification:
 
 def unify(facts: FileFacts) -> Iterator[Unification]:
     """Every site that names CUDA outright, with its repair."""
+    if _is_test_file(facts):
+        return  # tests are written for the machines that they run on
     sites = [s for s in cuda_sites.cuda_sites(facts) if not cuda_sites.in_host_class(facts, s.node)]
     if not sites:
         return
@@ -53,6 +56,13 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
     for site in open_sites:
         yield _repair(facts, variables, site, new)
     yield from _fold_guards(facts, variables, [s for s in sites if s.guard is not None])
+
+
+def _is_test_file(facts: FileFacts) -> bool:
+    name = facts.path.name
+    if not (name.startswith("test_") or name.endswith("_test.py") or facts.path.parent.name in ("test", "tests")):
+        return False
+    return any(isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name.startswith("test") for n in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef))
 
 
 class _NewVariable:
@@ -126,7 +136,7 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
             return Unification(site.node, existing=existing.text, note=note)
         return _indexed(facts, site)
     if existing is None:
-        own = _in_module(facts, site)
+        own = _in_module(facts, site) or _beside_input(facts, site)
         if own is not None:
             device, note = own
             if not device:
@@ -185,6 +195,27 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
         if not values and not rebound and argument.arg in function.evidence.likely_tensors:
             return f"{argument.arg}.device", ""
     return "", "no tensor input is at hand to take the device from"
+
+
+def _beside_input(facts: FileFacts, site: Site) -> tuple[str, str] | None:
+    """A new tensor in a function that is given tensors, none of which it moves: it follows the first of them."""
+    function = facts.function(site.node)
+    receiver = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    if function is None or not isinstance(receiver, ast.Call) or not _is_factory(receiver):
+        return None
+    moved = {n.func.value.id for n in ast.walk(function.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+             and n.func.attr in ("cuda", "to") and isinstance(n.func.value, ast.Name)}
+    for argument in function.parameters:
+        name = argument.arg
+        if name in function.evidence.tensors and name not in moved and name not in _rebound(function.node, site.node):
+            return f"{name}.device", ""
+    return None
+
+
+def _is_factory(node: ast.Call) -> bool:
+    path = path_of(node.func) or ""
+    fact = torch_api.function(f"torch.{path.rpartition('.')[2]}")
+    return fact is not None and fact.creates
 
 
 def _rebound(function: ast.AST, before: ast.AST) -> set[str]:

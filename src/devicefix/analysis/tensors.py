@@ -336,6 +336,9 @@ def create(
         given = args.get(fact.parameters.index("device"))
     device: Device | None
     origins: tuple[Origin, ...] = ()
+    if given is not None and given.kind is Kind.NONE and not _is_none_literal(args, fact):
+        # a variable that holds None here and now; what it will hold is up to the caller
+        return Value(Kind.TENSOR, device=None, dtype=dtype, rank=rank, ident=("new", node), flags=frozenset(flags), sources=sources)
     if given is not None and given.kind is not Kind.NONE:
         device = as_device(given)
         if given.has("maybe_none"):
@@ -355,8 +358,14 @@ def create(
         device = DEFAULT
         scope = frame.scope()
         it.records.scopes[node].append(scope)
+        it.records.made[("new", node)].append(len(it.records.moves))
         origins = (Origin(kind, node, scope, detail=fact.name),)
     return Value(Kind.TENSOR, device=device, dtype=dtype, rank=rank, origins=origins, ident=("new", node), flags=frozenset(flags), sources=sources)
+
+
+def _is_none_literal(args: Arguments, fact: Function) -> bool:
+    node = args.keyword_nodes.get("device")
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_empty(short: str, args: Arguments) -> bool:

@@ -34,7 +34,7 @@ def found_in(facts: FileFacts, container: Container, code: str, name: str) -> Fi
         f"a tensor {place(mix.partner.device)}, {where(mix)}"
     )
     changes, note = registering(facts, container)
-    repair = fix(f"make it an `nn.{container.replacement}`", *changes, unsafe=doubt(container)) if changes else None
+    repair = fix(f"make it an `nn.{container.replacement}`", *changes, unsafe=doubt(facts, container)) if changes else None
     return finding(
         facts, code, name, node, message, fix=repair, note=note or f"register them with `nn.{container.replacement}`",
         related=((mix.node, "they meet here"),),
