@@ -49,8 +49,6 @@ SAFE = {
         "kept = []\nfor row in x:\n    kept.append(model(row.to(device)))\nreturn torch.stack(kept).numpy()", "return torch.stack(kept).cpu().numpy()",
     ),
     "in a list": ("return [row.numpy() for row in model(x.to(device))]", "return [row.cpu().numpy() for row in model(x.to(device))]"),
-    "np.array": ("out = model(x.to(device))\nreturn np.array(out)", "return np.array(out.cpu())"),
-    "np.concatenate of names": ("out = model(x.to(device))\nreturn np.sqrt(out)", "return np.sqrt(out.cpu())"),
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ UNASSIGNABLE = {
     "registered": "it is a registered parameter or buffer; move the module instead",
     "leaf": "it is a leaf that requires grad; the moved copy would not be the one that an optimizer holds",
     "parameter": "the function does not use it afterwards, and its caller keeps the old tensor",
+    "data": "`.data` takes no tensor of another device",
 }
 
 
@@ -58,6 +59,8 @@ def dropped_moves(facts: FileFacts) -> Iterator[Dropped]:
         if verdict is None or _is_fresh(call.func.value) or (chained and not any(m.device is not None for m in moves)):
             continue
         container, doubt = verdict
+        if not doubt and any(_changes_dtype(m) for m in moves):
+            doubt = "the result has another dtype, on the CPU as well"
         drop = Dropped(statement, call, call.func.value, moves[0].method, container, chained, doubt=doubt)
         drop.values = [m.receiver for m in moves]
         _repair(facts, drop, statement, moves)
@@ -108,6 +111,13 @@ def _verdict(moves: list[Move]) -> tuple[bool, str] | None:
     if not certain and not doubt:
         return None
     return container, "" if certain else doubt
+
+
+def _changes_dtype(move: Move) -> bool:
+    """Whether a move converts as well, so that keeping its result changes what the program computes."""
+    if move.method in torch_api.DTYPE_METHODS or move.method == "type":
+        return True
+    return move.result.has("explicit_dtype") and not move.receiver.has("explicit_dtype")
 
 
 def _is_fresh(receiver: ast.expr) -> bool:
@@ -217,6 +227,8 @@ def _problem(facts: FileFacts, drop: Dropped, function: FunctionInfo | None, mov
         if _is_parameter(node, function) and not _used_after(function, drop.node, node.id):
             return "parameter"
     if isinstance(node, ast.Attribute):
+        if node.attr in ("data", "grad") and all(v.is_tensor for v in drop.values):
+            return "data"
         return _attribute_problem(facts, node, moves)
     return ""
 

@@ -150,6 +150,8 @@ def needs_grad(facts: FileFacts, tensor: ast.expr, read: HostRead) -> bool:
     if any(isinstance(n, ast.Attribute) and n.attr in ("data", "grad") for n in ast.walk(tensor)):
         return False
     value = read.value
+    if _differentiated(facts, tensor):
+        return True
     if value.has("parameter") or (value.has("leaf") and value.has("requires_grad")):
         return value.has("requires_grad")
     if value.dtype not in (DType.FLOAT, DType.UNKNOWN) or not _reached(read.scope) or _grad_is_off(facts, read):
@@ -160,8 +162,20 @@ def needs_grad(facts: FileFacts, tensor: ast.expr, read: HostRead) -> bool:
 
 
 def _reached(scope: Scope) -> bool:
-    """Whether the code was reached from some other code of the file, or is run when the file is."""
-    return scope.function is None or scope.caller is not None
+    """Whether the code was reached from some other code of the file, is run when the file is, or is an entry point."""
+    return scope.function is None or scope.caller is not None or not scope.function.parameters
+
+
+def _differentiated(facts: FileFacts, tensor: ast.expr) -> bool:
+    """Whether ``.backward()`` is called on a name that is bound once: what it stands for records gradients."""
+    if not isinstance(tensor, ast.Name) or _only_assignment(facts, tensor) is None:
+        return False
+    function = facts.function(tensor)
+    return function is not None and any(
+        isinstance(node, ast.Attribute) and node.attr == "backward" and isinstance(node.value, ast.Name)
+        and node.value.id == tensor.id
+        for node in ast.walk(function.node)
+    )  # fmt: skip
 
 
 def _grad_is_off(facts: FileFacts, read: HostRead) -> bool:
@@ -169,7 +183,7 @@ def _grad_is_off(facts: FileFacts, read: HostRead) -> bool:
     node: ast.AST | None = read.node
     scope: Scope | None = read.scope
     while scope is not None:
-        if scope.function is not None and scope.function.decorators & GRAD_CONTEXTS:
+        if scope.function is not None and (scope.function.decorators & GRAD_CONTEXTS or _has_grad_block(scope.function.node)):
             return True
         while node is not None and node in facts.parents:
             if isinstance(node, (ast.With, ast.AsyncWith)) and any(
@@ -180,6 +194,14 @@ def _grad_is_off(facts: FileFacts, read: HostRead) -> bool:
         node, scope = scope.call, scope.caller
     # set_grad_enabled(False), or a model that is frozen somewhere
     return bool(_names(facts.tree) & {"set_grad_enabled", "requires_grad_", "requires_grad"})
+
+
+def _has_grad_block(function: ast.AST) -> bool:
+    """Whether a part of the function, perhaps the one that made the value, runs without recording."""
+    return any(
+        _names(item.context_expr) & GRAD_CONTEXTS
+        for node in ast.walk(function) if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items
+    )  # fmt: skip
 
 
 def _names(node: ast.AST) -> set[str]:

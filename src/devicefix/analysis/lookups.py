@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.attributes import TensorAttribute, attributes_met
 from devicefix.analysis.devices import CPU, same
 from devicefix.analysis.host_tables import is_host_table, moved_result
+from devicefix.analysis.host_uses import read_on_host
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import FileFacts, Mix
     from devicefix.analysis.values import Value
-
-HOST_METHODS = frozenset({"numpy", "tolist", "item", "cpu"})
-HOST_FUNCTIONS = frozenset({"int", "float", "bool", "len", "print", "str"})
 
 
 @dataclass(slots=True)
@@ -101,13 +99,8 @@ def _moved_from(facts: FileFacts, value: Value) -> Device | None:
 
 
 def _read_on_host(facts: FileFacts, mix: Mix) -> bool:
-    parent = facts.parents.get(mix.node)
-    if isinstance(parent, ast.Attribute) and parent.attr in HOST_METHODS:
+    if isinstance(mix.node, ast.expr) and read_on_host(facts, mix.node):
         return True
-    if isinstance(parent, ast.Call) and parent.func is not mix.node:
-        name = parent.func.id if isinstance(parent.func, ast.Name) else ""
-        if name in HOST_FUNCTIONS:
-            return True
     result = ("item", mix.culprit.ident, id(mix.node))
     read = any(read.value.ident == result for read in facts.records.host_reads)
     return read and not any(other.culprit.ident == result for other in facts.mixes)

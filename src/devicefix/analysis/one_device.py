@@ -54,7 +54,9 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
         return
     new = _NewVariable(facts, variables, open_sites)
     for site in open_sites:
-        yield _repair(facts, variables, site, new)
+        step = _repair(facts, variables, site, new)
+        if step is not None:
+            yield step
     yield from _fold_guards(facts, variables, [s for s in sites if s.guard is not None])
 
 
@@ -63,6 +65,9 @@ def _is_test_file(facts: FileFacts) -> bool:
     if not (name.startswith("test_") or name.endswith("_test.py") or facts.path.parent.name in ("test", "tests")):
         return False
     return any(isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name.startswith("test") for n in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+KEPT = "a tensor attribute of a module: it should be a buffer, which is another rule's business"
 
 
 class _NewVariable:
@@ -128,7 +133,7 @@ def _targets(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
         yield from target_names(target)
 
 
-def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewVariable) -> Unification:
+def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewVariable) -> Unification | None:
     existing = variables.at(site.node)
     if "{" in site.text:
         if existing is not None:
@@ -139,6 +144,8 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
         own = _in_module(facts, site) or _beside_input(facts, site)
         if own is not None:
             device, note = own
+            if not device and note == KEPT:
+                return None
             if not device:
                 return Unification(site.node, note=note)
             return Unification(site.node, _changes(site, device), f"use `{device}`")
@@ -185,6 +192,10 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
     if not any(o.is_module for o in objects):
         return None
     if function.name == "__init__":
+        parent = facts.parents.get(site.node)
+        values = [m.receiver for m in facts.records.moves if m.call is site.node]
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute) and any(v.is_tensor for v in values):
+            return "", KEPT
         return "", "the module's own `.to(device)` should move it; what is moved in the constructor stays on that card"
     scopes = [s for m in facts.records.moves if m.call is site.node for s in (m.scope,)]
     for argument in function.parameters[1:]:

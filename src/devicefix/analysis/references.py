@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis.devices import Device, same
+from devicefix.analysis.devices import Device, parse_device, same
 from devicefix.analysis.evidence import Evidence
 from devicefix.analysis.tensors import as_device
 from devicefix.analysis.values import DType, Kind, Scope, Value, any_element
@@ -193,8 +193,16 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
         if name in local or name in scope.names or len(statements) != 1:
             continue
         statement = statements[0]
-        if isinstance(statement, ast.Assign) and device.kind == "symbol" and _defines(statement.value, device):
+        if isinstance(statement, ast.Assign) and _is_definition(statement.value, device):
             yield Reference(name, "", "variable", None, 900)
+
+
+def _is_definition(value: ast.expr, device: Device) -> bool:
+    if device.kind == "symbol":
+        return _defines(value, device)
+    if device.kind == "cuda" and isinstance(value, ast.Call) and len(value.args) == 1:  # torch.device("cuda:1")
+        value = value.args[0]
+    return isinstance(value, ast.Constant) and isinstance(value.value, str) and parse_device(value.value) == device
 
 
 def _defines(value: ast.expr, device: Device) -> bool:

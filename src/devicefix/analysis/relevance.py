@@ -103,11 +103,15 @@ COMMON = frozenset({"forward", "step", "update", "get", "reset", "run", "main", 
 
 
 def _aliases(index: TreeIndex) -> frozenset[str]:
-    """Other names under which factories are known in this file."""
+    """Other names under which factories, and what is in ``torch.cuda``, are known in this file."""
     factories = factory_names()
     found = set()
+    for imported in index.nodes(ast.Import):
+        found.update(a.asname for a in imported.names if a.asname and a.name == "torch.cuda")
     for node in index.nodes(ast.ImportFrom):
         for alias in node.names:
+            if node.module == "torch.cuda":
+                found.add(alias.asname or alias.name)
             if alias.asname and alias.name in factories:
                 found.add(alias.asname)
     for assignment in index.nodes(ast.Assign):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,14 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         message = f"{_call(conversion)} needs host memory, but {_what(conversion)} {place(conversion.device)}"
         if conversion.hidden:
             note = "the conversion is hidden in a list: use `torch.stack`, or bring each tensor to the CPU first"
+            yield finding(facts, CODE, NAME, node, message, note=note)
+            continue
+        if conversion.read.argument is not None:
+            detach = ".detach()" if conversion.needs_grad else ""
+            note = (
+                f"hand over `{ast.unparse(conversion.tensor)}{detach}.cpu().numpy()`, "
+                "or stay on the device with a function of torch: that is a choice"
+            )
             yield finding(facts, CODE, NAME, node, message, note=note)
             continue
         if conversion.needs_grad:
@@ -67,7 +76,8 @@ left alone.
 A tensor that requires grad is refused by NumPy on the CPU as well. Where the tensor is shown to record gradients the
 fix is `.detach().cpu()`, and it is unsafe, because a call that failed works afterwards.
 
-A conversion hidden in a list of tensors is reported only.
+A NumPy function that converts its argument (`np.percentile(x, 90)`, `np.asarray(x)`) is reported only: whether to
+leave the device there or to compute with torch is a choice. So is a conversion hidden in a list of tensors.
 """,
     check=check,
     examples=(
