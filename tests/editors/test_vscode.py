@@ -124,6 +124,7 @@ def test_extension_host(node: str, tmp_path: Path):
             "fixed": programs.MOVE_FIXED,
             "notebook": "n.ipynb",
             "cells": [0, 0, 1, 1],
+            "editedCells": 3,
             "machineSettings": {"devicefix.interpreter": sys.executable},
         },
     )

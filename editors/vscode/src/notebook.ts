@@ -14,7 +14,7 @@ export function fixOnSave(server: Server): vscode.Disposable {
     async provideCodeActions(document, _range, context, token) {
       const client = server.client;
       const notebook = vscode.workspace.notebookDocuments.find((one) =>
-        one.getCells().some((cell) => cell.document === document));
+        one.getCells().some((cell) => cell.document.uri.toString() === document.uri.toString()));
       const code = notebook?.getCells().find((cell) => cell.document.languageId === "python")?.document;
       if (client === undefined || code === undefined || !context.only?.contains(KIND)) {
         return [];

@@ -10,7 +10,7 @@ from devicefix.analysis import attributes
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.values import Kind
-from devicefix.codemods.changes import Change, ReplaceExpression, RewriteAssignment, Unwrap
+from devicefix.codemods.changes import Change, InsertStatements, ReplaceExpression, ReplaceStatement, RewriteAssignment, Unwrap
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import AttributeWrite, FileFacts
@@ -38,7 +38,10 @@ def _shape_of_statement(facts: FileFacts, attribute: TensorAttribute, first: lis
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
             return "it is not set by a plain assignment"
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        if len(targets) != 1 or not isinstance(targets[0], ast.Attribute) or path_of(targets[0]) is None:
+        if len(targets) == 1 and isinstance(targets[0], ast.Tuple) and isinstance(statement, ast.Assign):
+            if not _pairs(statement) or not _one_line(facts, statement):
+                return "it is set together with other targets"
+        elif len(targets) != 1 or not isinstance(targets[0], ast.Attribute) or path_of(targets[0]) is None:
             return "it is set together with other targets"
         if not attributes.after_super_init(facts, statement):
             return "it is set before `super().__init__()`, where no buffer can be registered"
@@ -96,7 +99,13 @@ def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[
     persistent = "" if facts.settings.persistent_buffers else ", persistent=False"
     for statement in statements:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        if isinstance(target, ast.Tuple):
+            assert isinstance(statement, ast.Assign)
+            changes.append(_split(facts, statement, persistent))
+            continue
         assert isinstance(target, ast.Attribute)
+        if isinstance(statement, ast.AnnAssign):
+            changes.extend(_annotation_in_class(facts, attribute, statement))
         owner = ast.unparse(target.value)
         if facts.settings.buffer_style == "nn.Buffer":
             prefix, suffix = f"{owner}.{attribute.name} = {_nn(facts)}.Buffer(", f"{persistent})"
@@ -105,6 +114,46 @@ def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[
         changes.append(RewriteAssignment(statement, prefix, suffix))
         changes.extend(_without_move(statement.value))
     return changes
+
+
+def _pairs(statement: ast.Assign) -> list[tuple[ast.Attribute, ast.expr]]:
+    """``self.a, self.b = x, y`` as pairs; nothing for other shapes."""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return []
+    pairs = [(t, v) for t, v in zip(target.elts, value.elts) if isinstance(t, ast.Attribute) and path_of(t) is not None]
+    named = {path_of(t) for t, _ in pairs}
+    reads = {path_of(n) for _, v in pairs for n in ast.walk(v) if isinstance(n, ast.Attribute)}
+    whole = len(pairs) == len(target.elts) and not any(isinstance(v, ast.Starred) for _, v in pairs)
+    return pairs if whole and not named & reads else []  # one that reads another could not be taken apart
+
+
+def _one_line(facts: FileFacts, statement: ast.stmt) -> bool:
+    return statement.lineno == statement.end_lineno and isinstance(facts.parents.get(statement), (ast.FunctionDef, ast.If))
+
+
+def _split(facts: FileFacts, statement: ast.Assign, persistent: str) -> Change:
+    """Several attributes set at once become one statement each; those that meet a device become buffers."""
+    cls = facts.function(statement)
+    met = {a.name for a in attributes.attributes_met(facts) if cls is not None and a.cls is cls.cls}
+    lines = []
+    for target, value in _pairs(statement):
+        code = facts.source.segment(value)
+        if target.attr in met:
+            lines.append(f'{ast.unparse(target.value)}.register_buffer("{target.attr}", {code}{persistent})')
+        else:
+            lines.append(f"{ast.unparse(target)} = {code}")
+    return ReplaceStatement(statement, tuple(lines))
+
+
+def _annotation_in_class(facts: FileFacts, attribute: TensorAttribute, statement: ast.AnnAssign) -> list[Change]:
+    """A call takes no annotation: it moves to the class body, where type checkers look for buffers."""
+    if attribute.name in attribute.cls.annotations:
+        return []
+    body = attribute.cls.node.body
+    anchor = body[1] if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else body[0]
+    annotation = ast.unparse(statement.annotation)
+    return [InsertStatements(anchor, (f"{attribute.name}: {annotation}",), "before", blank_after=1)]
 
 
 def _without_move(value: ast.expr | None) -> list[Change]:

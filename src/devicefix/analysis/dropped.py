@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.values import Kind, Value
+from devicefix.analysis.values import DType, Kind, Value
 from devicefix.codemods.changes import BindResult, Change, ReplaceStatement
 
 if TYPE_CHECKING:
@@ -117,7 +117,11 @@ def _changes_dtype(move: Move) -> bool:
     """Whether a move converts as well, so that keeping its result changes what the program computes."""
     if move.method in torch_api.DTYPE_METHODS or move.method == "type":
         return True
-    return move.result.has("explicit_dtype") and not move.receiver.has("explicit_dtype")
+    if not move.result.has("explicit_dtype") or move.receiver.has("explicit_dtype"):
+        return False
+    words = {n.attr for n in ast.walk(move.call) if isinstance(n, ast.Attribute)}
+    default = {DType.FLOAT: {"float32", "float"}, DType.INT: {"int64", "long"}, DType.BOOL: {"bool"}}.get(move.receiver.dtype, set())
+    return not words & default
 
 
 def _is_fresh(receiver: ast.expr) -> bool:

@@ -58,6 +58,9 @@ def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: 
         value = _through_class(it, frame, base, name)
         if value is not None:
             return value
+    computed = obj.attrs.get("<computed>")  # setattr(self, name, tensor): it may be this one
+    if computed is not None and name not in MODULE_METHODS:
+        return _as_read(obj, computed)
     if name == "device" and (obj.is_module or obj.cls is None):
         return Value(Kind.DEVICE, device=module_device(it, obj), ident=("module device", id(obj)))
     if obj.external:

@@ -129,7 +129,14 @@ def _wants_dtype(new: NewTensor, fact: torch_api.Function | None) -> bool:
 def _floating_by_default(new: NewTensor, fact: torch_api.Function) -> bool:
     if fact.default_dtype == "float":
         return True
+    if fact.name in ("torch.tensor", "torch.as_tensor") and not _written_out(new.call):
+        return False
     return fact.default_dtype == "argument" and all(m.culprit.dtype is DType.FLOAT for m in new.mixes)
+
+
+def _written_out(call: ast.Call) -> bool:
+    """Whether the data of ``torch.tensor(…)`` stand in the call, and not in a variable that may hold other numbers."""
+    return bool(call.args) and isinstance(call.args[0], (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp))
 
 
 def _same_dtype_side(reference: Reference) -> bool:

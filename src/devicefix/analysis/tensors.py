@@ -424,7 +424,7 @@ def data_dtype(value: Value | None) -> DType:
     if value.kind is Kind.SEQUENCE:
         found = {data_dtype(v) for v in elements(value)}
         if value.element is not None:
-            found.add(DType.UNKNOWN)
+            found.add(data_dtype(value.element))
         if DType.FLOAT in found:
             return DType.FLOAT
         return found.pop() if len(found) == 1 else DType.UNKNOWN

@@ -65,10 +65,13 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
         return
     statements, note = registrable(facts, attribute)
     node = statements[0] if statements else built[0].statement or attribute.cls.node
-    message = f"`self.{attribute.name}` is a plain attribute, which `.to()` leaves behind; it meets {other_side(mix)}, {where(mix)}"
+    what = "`setattr` makes a plain attribute" if attribute.name.startswith("<") else f"`self.{attribute.name}` is a plain attribute"
+    message = f"{what}, which `.to()` leaves behind; it meets {other_side(mix)}, {where(mix)}"
     repair = None
     if not note:
-        repair = fix(f"register `{attribute.name}` as a buffer", *registration(facts, attribute, statements))
+        tuples = [s for s in statements if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple)]
+        group = f"split:{tuples[0].lineno}" if tuples else ""
+        repair = fix(f"register `{attribute.name}` as a buffer", *registration(facts, attribute, statements), group=group)
     yield finding(facts, CODE, NAME, node, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
 
 
