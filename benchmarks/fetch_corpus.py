@@ -1,6 +1,8 @@
 """Download the packages that the benchmarks read.
 
-    python benchmarks/fetch_corpus.py [FOLDER]     # default: corpus/ in the repository, which git ignores
+    python benchmarks/fetch_corpus.py [FOLDER [NAME]...]
+
+FOLDER is corpus/ in the repository, which git ignores, if it is not given; with NAMEs only these packages are taken.
 
 Takes the wheels named in corpus.txt from the package index and unpacks their .py files, nothing else. Nothing of them
 is executed or installed. What is there already is kept. About 300 MB are downloaded, 200 MB remain.
@@ -22,10 +24,12 @@ OLDER = ("3.12", "3.9", "3.8", "3.7", "3.6")
 def main() -> int:
     """Run the command line; the exit code."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "corpus"
+    wanted = sys.argv[2:]
     missing = []
     for requirement in (HERE / "corpus.txt").read_text(encoding="utf-8").split():
-        target = folder / requirement.partition("==")[0]
-        if target.exists():
+        name = requirement.partition("==")[0]
+        target = folder / name
+        if target.exists() or (wanted and name not in wanted):
             continue
         with tempfile.TemporaryDirectory() as downloads:
             wheel = download(requirement, Path(downloads))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -45,6 +46,14 @@ def test_every_page_is_in_the_navigation() -> None:
     listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert there == listed
+
+
+@pytest.mark.parametrize("path", [*PAGES, *build_docs.rule_pages()], ids=name)
+def test_shown_programs_are_python(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if not block.startswith("%"):
+            ast.parse(block)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name)

@@ -290,3 +290,44 @@ def test_encodings_are_moved_behind_the_call(device: str, where: str, call: str,
 )
 def test_encodings_that_are_moved_are_silent(call: str, use: str) -> None:
     assert found(TRANSFORMERS.format(device="", where='"cuda"', call=call, use=use).lstrip()) == []
+
+
+OBJECTS = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Batch:
+    x: torch.Tensor
+    y: torch.Tensor
+
+    def to(self, device):
+        return Batch(self.x.to(device), self.y.to(device))
+
+
+def collate(rows):
+    return Batch(torch.stack([x for x, _ in rows]), torch.stack([y for _, y in rows]))
+"""
+OBJECT_RUN = """
+
+def run(device):
+    torch.manual_seed(0)
+    rows = [(torch.ones(3), torch.tensor(i % 2)) for i in range(4)]
+    loader = DataLoader(rows, batch_size=2, collate_fn=collate)
+    return work(nn.Linear(3, 2).to(device), loader, device)
+"""
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_objects_of_a_collation_are_reported_where_nobody_moves_them(moved: bool) -> None:
+    move = "    b = b.to(device)\n" if moved else ""
+    body = f"for b in loader:\n{move}    loss = nn.functional.cross_entropy(model(b.x), b.y)\n    print(loss.item())\nreturn loss"
+    source = program(body, more=OBJECTS, run=OBJECT_RUN)
+    findings = found(source)
+    if moved:
+        assert findings == []
+        return
+    [finding] = findings
+    assert finding.applicability is Applicability.REPORT
+    assert "`b.x` and `b.y`" in finding.message
+    assert fix(source, unsafe=True).new_text == source

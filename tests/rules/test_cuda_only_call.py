@@ -118,3 +118,46 @@ def test_code_for_the_card_only(program: str) -> None:
 def test_nothing_is_rewritten() -> None:
     program = HEAD + "class D(Dataset):\n    def __getitem__(self, i):\n        return torch.ones(2).cuda()\n"
     assert fix(program, unsafe=True, settings=Settings(select=("DVF403",))).new_text == program
+
+
+FALLBACKS = {
+    "global": 'DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n\n\ndef banner():\n    print(torch.cuda.get_device_name(0))\n',
+    "module level": 'print(torch.cuda.get_device_name(0))\nDEVICE = "cuda" if torch.cuda.is_available() else "cpu"\n',
+    "statement": (
+        "def main():\n    if torch.cuda.is_available():\n        device = 'cuda:0'\n    else:\n        device = 'cpu'\n"
+        "    print(torch.cuda.memory_summary(), device)\n"
+    ),
+    "flag of the parser": (
+        "def main(parser):\n    parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')\n"
+        "    print(torch.cuda.get_device_properties(0).name)\n"
+    ),
+    "class": (
+        "class Trainer:\n    def __init__(self, device=None):\n        self.device = device or ('cuda' if torch.cuda.is_available() else 'cpu')\n\n"
+        "    def peak(self):\n        torch.cuda.reset_peak_memory_stats()\n"
+    ),
+    "default": "def bench(model, device='cpu'):\n    model.to(device)\n    torch.cuda.synchronize()\n",
+    "default of the constructor": "class Bench:\n    def __init__(self, device='cpu'):\n        self.device = device\n\n    def run(self):\n        torch.cuda.synchronize()\n",
+    "other names": "import torch.cuda as tc\nfrom torch.cuda import get_device_name as name_of\n\n\ndef bench(model, device='cpu'):\n    tc.synchronize()\n    return name_of()\n",
+}
+
+
+@pytest.mark.parametrize("name", FALLBACKS)
+def test_code_that_falls_back_to_the_cpu(name: str) -> None:
+    (finding,) = found(FALLBACKS[name])
+    assert finding.applicability is Applicability.REPORT
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "DEVICE = torch.device('cuda')\n\n\ndef banner():\n    print(torch.cuda.get_device_name(0))\n",  # no fallback
+        "def pick():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n\n\ndef other():\n    torch.cuda.synchronize()\n",
+        "def names(device: torch.device):\n    x = torch.ones(1, device=device)\n    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())], x\n",
+        "def names(device: torch.device):\n    x = torch.ones(1, device=device)\n    for i in range(torch.cuda.device_count()):\n        print(torch.cuda.get_device_name(i), x)\n",
+        "def names(device: torch.device):\n    x = torch.ones(1, device=device)\n    ok = torch.cuda.is_available()\n    if ok:\n        torch.cuda.synchronize()\n    return x\n",
+        "def names(device: torch.device):\n    x = torch.ones(1, device=device)\n    ok = torch.cuda.is_available()\n    if not ok:\n        return x\n    torch.cuda.synchronize()\n    return x\n",
+        "class T:\n    def __init__(self, device='cpu'):\n        self.ok = device != 'cpu'\n\n    def wait(self):\n        if self.ok:\n            torch.cuda.synchronize()\n",
+    ],
+)  # fmt: skip
+def test_no_fallback_or_a_guard_under_another_name(program: str) -> None:
+    assert found(program) == []

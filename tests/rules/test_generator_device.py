@@ -142,3 +142,37 @@ def test_samplers_under_an_accelerator_as_default(change: str, call: str) -> Non
 )
 def test_samplers_that_are_right(program: str) -> None:
     assert found(program) == []
+
+
+SAMPLERS = [
+    "torch.utils.data.random_split(range(6), [4, 2], generator=g)",
+    "random_split(range(6), [4, 2], g)",
+    "RandomSampler(range(6), generator=g)",
+    "RandomSampler(range(6), False, None, g)",
+    "DataLoader([1, 2], shuffle=True, generator=g)",
+    "torch.utils.data.WeightedRandomSampler([1.0, 2.0], 2, generator=g)",
+    "torch.utils.data.SubsetRandomSampler([1, 2], g)",
+    "torch.randperm(6, generator=g)",
+]
+
+
+@pytest.mark.parametrize("call", SAMPLERS)
+def test_a_generator_on_the_device_given_to_what_draws_on_the_cpu(call: str) -> None:
+    program = f"def work(device: torch.device):\n    g = torch.Generator(device=device).manual_seed(1)\n    return {call}\n"
+    (finding,) = found(program)
+    assert finding.applicability is Applicability.REPORT
+    assert "torch.Generator()" in finding.note
+
+
+@pytest.mark.parametrize("call", SAMPLERS)
+@pytest.mark.parametrize("created", ["torch.Generator()", 'torch.Generator("cpu")'])
+def test_samplers_with_a_generator_on_the_cpu(call: str, created: str) -> None:
+    assert found(f"def work(device: torch.device):\n    g = {created}\n    return {call}\n") == []
+
+
+def test_samplers_draw_on_the_default_device_where_that_was_changed() -> None:
+    program = (
+        'torch.set_default_device("cuda")\n\n\ndef work():\n    g = torch.Generator(device="cuda")\n'
+        "    return DataLoader([1, 2], shuffle=True, generator=g)\n\n\nwork()\n"
+    )
+    assert found(program) == []

@@ -104,3 +104,41 @@ def test_who_calls_a_host_function_is_not_known() -> None:
 def test_tables_that_other_rules_repair_are_theirs(program: str, code: str) -> None:
     assert len(found(program, code)) == 1
     assert found(program) == []
+
+
+CALLER = (
+    "\n\ndef run(device: torch.device):\n    net = nn.Linear(4, 3).to(device)\n    table = torch.tensor([2, 1, 0])\n"
+    "    return work(net, torch.ones(5, 4, device=device), table)\n"
+)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "return table[best].tolist()",
+        "return [int(t) for t in table[best]]",
+        'return ["abc"[i] for i in table[best]]',
+        "picked = table[best]\n    return [str(p) for p in picked]",
+        "return list(map(int, table[best]))",
+        'return [f"{k}: {t}" for k, t in enumerate(table[best])]',
+        "for b, t in zip(best, table[best]):\n        print(int(t))",
+        "return table[best].squeeze().tolist()",
+    ],
+)
+def test_the_table_of_a_caller_that_is_read_on_the_host_stays_there(use: str) -> None:
+    program = f"def work(net, x, table):\n    best = net(x).argmax(1)\n    {use}\n{CALLER}"
+    (finding,) = found(program)
+    assert finding.applicability is Applicability.SAFE
+    assert found(program, "DVF201") == []
+    assert "table[best.cpu()]" in rewritten(program)
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["return table[best]", "return table[best] + x[:, 0]", "picked = table[best]\n    print(picked)\n    return picked",
+     "return [t for t in table[best]]", "table = table * 2\n    return table[best].tolist()"],
+)  # fmt: skip
+def test_what_may_be_needed_on_the_device_is_created_there(use: str) -> None:
+    program = f"def work(net, x, table):\n    best = net(x).argmax(1)\n    {use}\n{CALLER}"
+    assert found(program) == []
+    assert len(found(program, "DVF201")) == 1

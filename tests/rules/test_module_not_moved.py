@@ -223,3 +223,39 @@ def test_a_module_built_in_another_file_is_moved_where_it_is_asked_for(tmp_path:
     (finding,) = [f for f in check_source(read_source(main)).findings if f.code == "DVF502"]
     assert finding.span.start.line == 6
     assert check_source(read_source(tmp_path / "nets.py")).findings == []
+
+
+PLACED = {
+    "data of each parameter": "for p in self.parameters():\n    p.data = p.data.to(device)",
+    "data by name": "for _, p in self.named_parameters():\n    p.data = p.data.to(device)",
+    "data of one layer": "self.layer.weight.data = self.layer.weight.data.to(device)\nself.layer.bias.data = self.layer.bias.data.to(device)",
+    "cuda by name": "for p in self.layer.parameters():\n    p.data = p.data.cuda()",
+    "parameters replaced": "self.layer.weight = nn.Parameter(self.layer.weight.to(device))\nself.layer.bias = nn.Parameter(self.layer.bias.to(device))",
+    "children": "for child in self.children():\n    child.to(device)",
+    "named modules": "for _, part in self.named_modules():\n    part.to(device)",
+    "applied": "self.apply(lambda part: part.to(device))",
+    "itself": "self.to(device)",
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_a_class_that_places_its_own_parameters(name: str) -> None:
+    body = textwrap.indent(PLACED[name], " " * 8)
+    code = program(
+        "class Placed(nn.Module):\n    def __init__(self, device):\n        super().__init__()\n        self.layer = nn.Linear(3, 3)\n"
+        f"{body}\n\n    def forward(self, x):\n        return self.layer(x)\n\n\n"
+        "def main():\n    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+        "    net = Placed(device)\n    return net(torch.ones(2, 3).to(device))\n\n\nmain()\n"
+    )
+    assert found(code) == []
+
+
+@pytest.mark.parametrize("body", ["pass", "for p in self.parameters():\n    p.data = p.data * 2", "self.layer.weight.data = torch.ones(3, 3)"])
+def test_data_that_stays_on_the_cpu_places_nothing(body: str) -> None:
+    code = program(
+        "class Placed(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(3, 3)\n"
+        f"{textwrap.indent(body, ' ' * 8)}\n\n    def forward(self, x):\n        return self.layer(x)\n\n\n"
+        "def main():\n    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+        "    net = Placed()\n    return net(torch.ones(2, 3).to(device))\n\n\nmain()\n"
+    )
+    assert len(found(code)) == 1

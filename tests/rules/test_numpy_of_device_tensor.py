@@ -169,3 +169,39 @@ class Rows(Dataset):
         return row
 """
     assert found(source) == []
+
+
+@pytest.mark.parametrize("call", ["np.array(out)", "np.asarray(out)", "np.sqrt(out)", "np.percentile(out, 90)", "np.median(out)", "np.save('f', out)"])
+def test_functions_of_numpy_are_reported_since_torch_may_be_meant(call: str) -> None:
+    source = program(f"out = model(x.to(device))\nreturn {call}")
+    assert [f.applicability for f in found(source)] == [Applicability.REPORT]
+    assert fix(source, unsafe=True).new_text == source
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "loss = nn.functional.mse_loss(model(x.to(device)), x.to(device)[:, :2])\nloss.backward()\nreturn loss.numpy()",
+        "out = model(x.to(device))\nout.sum().backward()\nreturn out.numpy()",
+    ],
+)
+def test_what_backward_is_called_on_records_gradients(body: str) -> None:
+    [finding] = found(program(body, decorator=""))
+    assert finding.applicability is Applicability.UNSAFE
+    assert ".detach().cpu().numpy()" in fix(program(body, decorator=""), unsafe=True).new_text
+
+
+def test_an_entry_point_that_nobody_calls_records_gradients() -> None:
+    source = """
+import torch
+from torch import nn
+
+
+def main():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(3, 2).to(device)
+    out = model(torch.ones(1, 3, device=device))
+    return out.numpy()
+"""
+    [finding] = found(source)
+    assert finding.applicability is Applicability.UNSAFE

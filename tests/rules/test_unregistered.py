@@ -314,3 +314,69 @@ def test_the_lists_of_methods_and_names_are_those_of_torch() -> None:
             assert hasattr(plain, method), (name, method)
     taken = {n for cls in (torch.nn.ModuleDict, torch.nn.ParameterDict) for n in dir(cls()) if not n.startswith("_")}
     assert taken - TAKEN == set()
+
+
+NESTED = {
+    "sequential": "self.layers = [nn.Sequential(nn.Linear(3, 3), nn.ReLU()) for _ in range(depth)]",
+    "sequential in a sequential": "self.layers = [nn.Sequential(nn.Sequential(nn.Linear(3, 3)), nn.ReLU())]",
+    "blocks": "self.layers = [Block() for _ in range(depth)]",
+    "built by a function": "self.layers = []\nfor _ in range(depth):\n    self.layers.append(block())",
+}
+BLOCK = """
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.ModuleList([nn.Linear(3, 3)])
+
+    def forward(self, x):
+        return self.inner[0](x)
+
+
+def block():
+    return nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+
+"""
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_modules_that_hold_the_layers_are_members_too(name: str) -> None:
+    program = module(NESTED[name], LOOP, BLOCK)
+    (finding,) = found(program, "DVF302")
+    assert finding.applicability is Applicability.UNSAFE
+    assert found(program, "DVF502") == []
+    assert "nn.ModuleList(" in fix(program, unsafe=True).new_text
+
+
+RUN_TIME_KEYS = {
+    "names": ("{name: nn.Linear(3, 3) for name in depth}", "strings without dots"),
+    "items": ("{name: nn.Linear(3, size) for name, size in depth.items()}", "strings without dots"),
+    "f-string": ('{f"head_{name}": nn.Linear(3, 3) for name in depth}', "strings without dots"),
+    "pairs": ("dict((name, nn.Linear(3, 3)) for name in depth)", "strings without dots"),
+    "text of the name": ("{str(size): nn.Linear(3, size) for size in depth}", "strings without dots"),
+    "constant of the file": ("{name: nn.Linear(3, 3) for name in NAMES}", ""),
+    "dict of the file": ("{name: nn.Linear(3, size) for name, size in SIZES.items()}", ""),
+    "sorted": ("{name: nn.Linear(3, 3) for name in sorted(SIZES)}", ""),
+    "sizes": ("{size: nn.Linear(3, size) for size in depth}", None),
+    "computed": ("{i + 1: nn.Linear(3, 3) for i in range(2)}", None),
+    "length": ("{len(name): nn.Linear(3, 3) for name in depth}", None),
+    "pair as key": ("{(name, 1): nn.Linear(3, 3) for name in depth}", None),
+    "constant with dots": ("{name: nn.Linear(3, 3) for name in DOTTED}", None),
+    "f-string with a dot": ('{f"head.{name}": nn.Linear(3, 3) for name in depth}', None),
+}
+CONSTANTS = 'NAMES = ("a", "b")\nSIZES = {"a": 3, "b": 3}\nDOTTED = ["a.b"]\n\n\n'
+
+
+@pytest.mark.parametrize("name", RUN_TIME_KEYS)
+def test_keys_made_at_run_time(name: str) -> None:
+    value, doubt = RUN_TIME_KEYS[name]
+    program = module(f"self.layers = {value}", "for layer in self.layers.values():\n    x = layer(x)\nreturn x", CONSTANTS)
+    (finding,) = found(program, "DVF302")
+    if doubt is None:
+        assert finding.applicability is Applicability.REPORT
+        return
+    assert finding.fix is not None
+    assert finding.applicability is Applicability.UNSAFE
+    assert doubt in finding.fix.reason
+    assert ("strings without dots" in finding.fix.reason) is bool(doubt)
+    assert "state_dict" in finding.fix.reason

@@ -3,11 +3,11 @@
  * and that is often text, which the server does not see: the question is passed on to the first Python cell.
  */
 import * as vscode from "vscode";
-import { CodeActionRequest, CodeActionResolveRequest, CodeAction } from "vscode-languageclient/node";
+import { CodeAction, CodeActionRequest, CodeActionResolveRequest, Command } from "vscode-languageclient/node";
 import { Server } from "./server";
 
 const KIND = vscode.CodeActionKind.Notebook.append("source.fixAll.devicefix");
-const TEXT_CELLS = { notebookType: "jupyter-notebook", scheme: "vscode-notebook-cell", language: "markdown" };
+const TEXT_CELLS = { language: "markdown", scheme: "vscode-notebook-cell" };
 
 export function fixOnSave(server: Server): vscode.Disposable {
   const provider: vscode.CodeActionProvider = {
@@ -24,7 +24,7 @@ export function fixOnSave(server: Server): vscode.Disposable {
         range: { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } },
         context: { diagnostics: [], only: [KIND.value] },
       }, token);
-      const actions = (found ?? []).filter((one): one is CodeAction => CodeAction.is(one));
+      const actions = (found ?? []).filter((one): one is CodeAction => !Command.is(one));
       const resolved = await Promise.all(actions.map((one) =>
         one.edit === undefined ? client.sendRequest(CodeActionResolveRequest.type, one, token) : one));
       return Promise.all(resolved.map((one) => client.protocol2CodeConverter.asCodeAction(one, token)));

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
 from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
+from devicefix.analysis.loaders import AttributeKey
 from devicefix.analysis.module_devices import named_devices
 from devicefix.analysis.move_style import Style, neighbouring_style
 from devicefix.analysis.values import Kind, Value
@@ -34,6 +35,9 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
     device = batch.device
     if device is None:
         return Repair(note="its parts are wanted on several devices")
+    held = next((key.name for path in batch.paths for key in path if isinstance(key, AttributeKey)), "")
+    if held:
+        return Repair(note=f"`{held}` is an attribute of an object: move that (with a `.to` of its class), or each tensor where it is used")
     names = parts(facts, batch)
     direct = _direct_use(facts, batch)
     if names is None and direct is None:

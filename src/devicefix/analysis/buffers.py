@@ -55,6 +55,8 @@ def _shape_of_statement(facts: FileFacts, attribute: TensorAttribute, first: lis
 
 def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
     cls, name = attribute.cls, attribute.name
+    if name.startswith("__") and not name.endswith("__"):
+        return "its name is private to the class, which `register_buffer` knows nothing of"
     if name in cls.assignments:
         return "the class has an attribute of that name, which would have to go first"
     if name in cls.methods:

@@ -126,7 +126,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
         if name in torch_api.MOVE_METHODS:
             device, _dtype, moves = tensors.move_target(name, args)
             result = Value(Kind.UNKNOWN, device=device if moves else base.device, ident=("moved", base.ident, node),
-                           flags=frozenset({"likely_tensor", "moved"}))
+                           flags=frozenset({"moved"}))
             it.records.moves.append(Move(node, name, base, result, device if moves else None, frame.scope()))
             return result
         if name == "numpy" and base.has("moved"):

@@ -21,9 +21,9 @@ def bases(it: Interpreter, cls: ClassInfo) -> tuple[Value, ...]:
     """The base classes, as class values or external names."""
     from devicefix.analysis.frames import Frame
 
-    cached = _CACHE.get(id(cls))
-    if cached is not None and cached[0] is cls:
-        return cached[1]
+    known = it.known_bases.get(cls)
+    if known is not None:
+        return known
     frame = Frame(cls.module, None, {})
     result = tuple(
         value
@@ -32,13 +32,8 @@ def bases(it: Interpreter, cls: ClassInfo) -> tuple[Value, ...]:
     )
     complete = len(result) == len(cls.node.bases)
     if complete or cls.module not in it.globals:
-        if len(_CACHE) > 4096:
-            _CACHE.clear()
-        _CACHE[id(cls)] = (cls, result)
+        it.known_bases[cls] = result
     return result
-
-
-_CACHE: dict[int, tuple[ClassInfo, tuple[Value, ...]]] = {}
 
 
 def ancestry(it: Interpreter, cls: ClassInfo) -> tuple[list[ClassInfo], list[str]]:

@@ -233,11 +233,10 @@ def _change(container: Container) -> str:
     built = [member.data for member in container.members() if member.kind is Kind.OBJECT]
     if any(member.kind is not Kind.OBJECT for member in container.members()) or not built:
         return "it is not known what all members hold: they may add parameters and keys of `state_dict()`"
+    follow = any(_depends_on_mode(inner) for obj in built for inner in modules_inside(obj))
     if any(holds_saved_state(obj) for obj in built):
-        return f"the members join {GROWING}"
-    if any(_depends_on_mode(inner) for obj in built for inner in modules_inside(obj)):
-        return "the members would follow `.train()` and `.eval()` from then on"
-    return ""
+        return f"the members join {GROWING}" + ("; they also follow `.train()` and `.eval()` from then on" if follow else "")
+    return "the members would follow `.train()` and `.eval()` from then on" if follow else ""
 
 
 def _depends_on_mode(obj: Obj) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from devicefix.analysis.model import ModuleInfo
 
 #: attributes that tensors share with arrays or shapes; they count only together with something else
-SHARED = frozenset({"shape", "size", "dtype", "device", "T", "ndim", "dim", "mean", "sum", "view", "float", "long"})
+SHARED = frozenset({"shape", "size", "dtype", "device", "T", "ndim", "dim", "mean", "sum", "view", "long"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +127,10 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
             path = path_of(node.iter)
             if path is not None:
                 iterated.add(path)
-    strong -= modules
+    strong -= modules | called  # tensors are not called
     return Evidence(
         frozenset(strong),
-        frozenset(p for p, n in likely.items() if n >= 1 and p not in modules) | strong,
+        frozenset(p for p, n in likely.items() if n >= 1 and p not in modules and p not in called) | strong,
         frozenset(modules),
         frozenset(called),
         frozenset(iterated),

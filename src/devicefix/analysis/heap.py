@@ -216,6 +216,8 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     old = obj.attrs.get(name)
     if value.is_module and not obj.is_module and obj.cls is not None and has_unseen_base(it, obj.cls):
         escape(it, [value])  # the base may be a module, or place what its instances hold
+    if obj.external and obj.is_module and obj.origins and value.has("parameter") and value.device is not None and not value.device.host:
+        settle(it, obj, value.device)  # layer.weight = nn.Parameter(w.to(d))
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
     if old is not None and old.has("buffer") and value.is_tensor:
         value = value.replace(flags=value.flags | {"buffer"})
@@ -295,6 +297,11 @@ def move_object(it: Interpreter, frame: Frame, node: ast.AST, base: Value, devic
     it.records.steps.append(Step("move", node, base, frame.scope()))
     it.heap_version += 1
     _move(it, base.data, device, set())
+
+
+def settle(it: Interpreter, obj: Obj, device: Device | None) -> None:
+    """Believe that the parameters of a module are on a device, whoever brought them there."""
+    _move(it, obj, device, set())
 
 
 def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import DefaultDevice
     from devicefix.analysis.frames import Frame
-    from devicefix.analysis.model import FunctionInfo
+    from devicefix.analysis.model import ClassInfo, FunctionInfo
     from devicefix.analysis.project import Project
     from devicefix.analysis.relevance import Relevance
     from devicefix.settings import Settings
@@ -66,6 +66,7 @@ class Interpreter:
         self.globals: dict[Any, dict[str, Value]] = {}  #: names of modules whose body was or is being run
         self.resolving: set[tuple[Any, str]] = set()
         self.static_names: dict[tuple[Any, str], Value] = {}
+        self.known_bases: dict[ClassInfo, tuple[Value, ...]] = {}
         self.missing_names: set[tuple[Any, str]] = set()  #: looked for through ``import *`` and not found
         self.lazy_imports = False  #: module-level imports of the checked file are followed when a name is used
         #: functions inside functions, with the names around them; run at the end if nobody called them
@@ -146,6 +147,10 @@ class Interpreter:
             self._unpack(frame, target.elts, value, node)
         elif isinstance(target, ast.Starred):
             self.assign(frame, target.value, value)
+        elif isinstance(target, ast.Attribute) and target.attr == "data":
+            from devicefix.analysis.parameter_data import write_data
+
+            write_data(self, frame, target, value)
         elif isinstance(target, ast.Attribute):
             from devicefix.analysis.heap import write_attribute
 

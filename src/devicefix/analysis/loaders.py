@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.classes import find_method
@@ -119,6 +120,8 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
                 items = tuple(mark(v, (*path, i)) for i, v in enumerate(items))
             inner = mark(value.element, (*path, None)) if value.element is not None else None
             return value.replace(items=items, element=inner, ident=("batch", place, path))
+        if value.kind is Kind.OBJECT and value.data.cls is not None and not value.data.is_module:
+            return value.replace(data=_object(value.data, mark, path))
         if value.kind is Kind.UNKNOWN and not value.has("moved") and (value.device is None or value.device.host):
             # collated by torch, whatever the data set is: tensors on the CPU, or no tensors
             origin = Origin("batch", place, scope, detail="loader", path=path)
@@ -128,6 +131,25 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
     marked = mark(element, ())
     it.records.values[place].append(marked)
     return marked
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeKey:
+    """A step into a batch that is an attribute of an object."""
+
+    name: str
+
+
+def _object(obj: Obj, mark: Callable[[Value, tuple[object, ...]], Value], path: tuple[object, ...]) -> Obj:
+    """A copy of an object that a collation made, its tensors marked as parts of the batch."""
+    held = {
+        name: mark(value, (*path, AttributeKey(name))) if value.kind in PLAIN else value for name, value in obj.attrs.items()
+    }
+    return replace(obj, attrs=held)
+
+
+#: what is looked into for tensors of a batch, of all that an object holds
+PLAIN = (Kind.TENSOR, Kind.SEQUENCE, Kind.MAPPING)
 
 
 def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:

@@ -166,7 +166,13 @@ def _parallel(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, args: Arg
 
 def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, fact: ModuleClass, args: Arguments) -> Value:
     operands: list[Operand] = []
-    for value, argument in [*zip(args.positional, args.nodes), *((v, args.keyword_nodes.get(k)) for k, v in args.keywords.items())]:
+    given_inputs = [
+        *zip((*fact.forward_parameters, *[""] * len(args.positional)), args.positional, args.nodes),
+        *((name, value, args.keyword_nodes.get(name)) for name, value in args.keywords.items()),
+    ]
+    for parameter, value, argument in given_inputs:
+        if parameter and torch_api.stays_on_cpu(obj.external, parameter):
+            continue  # lengths of CTCLoss
         if value.kind is Kind.UNKNOWN and value.has("likely_tensor") and obj.stateful and not fact.container:
             value = opaque.as_tensor(value)  # noqa: PLW2901 - what a layer is called with is a tensor
         operands.extend(tensors._tensors(value, argument))
@@ -346,6 +352,12 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
         if moves:
             heap.move_object(it, frame, node, receiver, device)
         return receiver
+    if name == "apply" and args.positional and _moves(args.positional[0]):
+        from devicefix.analysis.calls import apply
+        from devicefix.analysis.frames import Arguments as Args
+
+        apply(it, frame, node, args.positional[0], Args([receiver], nodes=[ast.Constant(None)]))
+        return receiver
     if name in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type", "share_memory"):
         return receiver
     if name == "register_buffer" or name in ("register_parameter", "add_module", "register_module"):
@@ -358,8 +370,8 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
         element = Value(Kind.TENSOR, device=heap.module_device(it, obj) or (tensors.DEFAULT if obj.origins else None), dtype=DType.FLOAT,
                         origins=obj.origins, rank=-1, flags=frozenset({"parameter", "leaf"}), ident=("parameters", id(obj)), sources=(receiver,))
         return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(STRING, element), data="tuple"), sources=(receiver,))
-    if name in ("children", "modules"):
-        return Value(Kind.SEQUENCE, element=Value(Kind.MODULE, device=obj.device))
+    if name in ("children", "modules", "named_children", "named_modules"):
+        return _members(receiver, obj, name)
     if name == "append" and args.positional:
         obj.children.append(args.positional[0])
         _adopt(obj, args.positional[0])
@@ -386,6 +398,24 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
             opaque.meet_inputs(it, frame, node, receiver, node.func.value, args)
         return Value(Kind.UNKNOWN, device=obj.device, flags=frozenset({"likely_tensor"}))
     return Value(Kind.UNKNOWN, device=obj.device, ident=("call", node))
+
+
+def _members(receiver: Value, obj: Obj, name: str) -> Value:
+    """``children()``, ``named_modules()`` and their like: one value stands for all of them, and moves them all."""
+    inside = (*obj.attrs.values(), *obj.children)
+    members = [receiver] if name.endswith("modules") else [v for v in inside if v.kind is Kind.OBJECT and v.data.is_module]
+    element = Value(Kind.MODULE, device=obj.device, items=tuple(members))
+    if name.startswith("named"):
+        element = Value(Kind.SEQUENCE, items=(STRING, element), data="tuple")
+    return Value(Kind.SEQUENCE, element=element)
+
+
+def _moves(function: Value) -> bool:
+    """Whether a function of the project moves something."""
+    if function.kind is not Kind.FUNCTION:
+        return False
+    body = function.data.function.node
+    return any(isinstance(n, ast.Attribute) and n.attr in ("to", "cuda") for n in ast.walk(body))
 
 
 def _adopt(obj: Obj, child: Value) -> None:

@@ -200,8 +200,8 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
 def _is_definition(value: ast.expr, device: Device) -> bool:
     if device.kind == "symbol":
         return _defines(value, device)
-    if device.kind == "cuda" and isinstance(value, ast.Call) and len(value.args) == 1:  # torch.device("cuda:1")
-        value = value.args[0]
+    if isinstance(value, ast.Call) and len(value.args) == 1 and ast.unparse(value.func) in ("torch.device", "device"):
+        value = value.args[0]  # torch.device("cuda:1")
     return isinstance(value, ast.Constant) and isinstance(value.value, str) and parse_device(value.value) == device
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.batch_moves import repair
 from devicefix.analysis.batches import Batch, Part, parts, position, unmoved
 from devicefix.analysis.encodings import repair_encoding
+from devicefix.analysis.loaders import AttributeKey
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -64,6 +65,8 @@ def _names(part: Part) -> list[str]:
     """``x``, or ``batch["x"]`` where a key says which part of it is meant."""
     if all(len(rest) == 1 and isinstance(rest[0], (str, int)) for rest in part.rests):
         return [f"{part.name}[{json.dumps(rest[0])}]" for rest in part.rests]
+    if all(len(rest) == 1 and isinstance(rest[0], AttributeKey) for rest in part.rests):
+        return [f"{part.name}.{rest[0].name}" for rest in part.rests if isinstance(rest[0], AttributeKey)]
     return [part.name]
 
 
