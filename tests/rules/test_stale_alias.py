@@ -31,12 +31,14 @@ def test_the_older_name_is_reported(body: str) -> None:
     assert "DVF201" not in codes(text)  # the factory is not the fault
 
 
-def test_in_a_method() -> None:
-    text = source(
-        "class Loop:\n    async def go(self, device):\n        x = torch.ones(2)\n        self.first = x\n        x = x.to(device)\n"
-        "        return self.first + x  # !"
-    )
+def test_in_an_async_method() -> None:
+    text = source("class Loop:\n    async def go(self, x: torch.Tensor, device):\n        x = torch.ones(2)\n        first = x\n        x = x.to(device)\n        return first + x  # !")
     assert lines(text, CODE) == marked(text)
+
+
+def test_an_alias_in_an_attribute_is_repaired_where_the_tensor_is_made() -> None:
+    text = source("class Loop:\n    def go(self, device):\n        x = torch.ones(2)\n        self.first = x\n        x = x.to(device)\n        return self.first + x")
+    assert codes(text) == ["DVF201"]
 
 
 SILENT = [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.devices import Device, parse_device, same
 from devicefix.analysis.evidence import Evidence
+from devicefix.analysis.ownership import holds_parameters
 from devicefix.analysis.tensors import as_device
 from devicefix.analysis.values import DType, Kind, Scope, Value, any_element
 
@@ -79,6 +80,9 @@ def references(
                 found.append(Reference(name, "", "variable", None, 300 + index))
             elif raw.kind is Kind.UNKNOWN and scope.function is not None:
                 found.extend(_attributes(name, raw, device, scope))
+        elif raw.kind is Kind.OBJECT and raw.data.is_module and name != self_name(scope) and not (raw.flags & DOUBTS):
+            if same(raw.data.device, device) and holds_parameters(raw.data):
+                found.append(Reference(f"next({name}.parameters()).device", "", "module", None, 950 + index))
     found.extend(_of_self(scope, device))
     found.extend(_global_variables(scope, device))
     found.sort(key=lambda r: r.rank)

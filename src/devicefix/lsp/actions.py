@@ -38,6 +38,7 @@ class Offer:
     diagnostic: t.Diagnostic | None = None
     preferred: bool = False
     whole_file: bool = False
+    rare: bool = False  #: chosen so seldom that its edit is not worth making beforehand
 
 
 def wanted(only: Sequence[str | t.CodeActionKind] | None, kind: str) -> bool:
@@ -119,7 +120,13 @@ def _ignores(here: Here) -> list[Offer]:
     if len(here) > MANY:
         return []
     return [
-        Offer(f"devicefix: ignore {placed.finding.code} here", QUICK_FIX, {"do": "ignore", "index": index}, diagnostic)
+        Offer(
+            f"devicefix: ignore {placed.finding.code} here",
+            QUICK_FIX,
+            {"do": "ignore", "index": index},
+            diagnostic,
+            rare=True,
+        )
         for index, placed, diagnostic in here
         if placed.finding.code != UNUSED.code
     ]

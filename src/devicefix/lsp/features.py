@@ -164,7 +164,7 @@ async def _action(ls: DeviceFixServer, checked: Checked, uri: str, offer: Offer,
     )
     if ls.client.resolves:
         return action
-    if offer.whole_file and not asked:
+    if offer.rare or (offer.whole_file and not asked):
         # Too much work for a menu that may be closed again: the editor gets a command instead of an edit.
         action.command = t.Command(title=offer.title, command=ACTION_COMMAND, arguments=[what])
         return action
