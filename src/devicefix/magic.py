@@ -83,7 +83,8 @@ def _treated(shell: Any, cell: str, options: argparse.Namespace) -> str:
     if not (options.write or options.diff) or not any(finding.fix for finding in found):
         show(found, source)
         return cell
-    fixed = fix_source(source, settings=settings, unsafe=options.unsafe_fixes, checked=result)
+    unsafe = options.unsafe_fixes or settings.unsafe_fixes
+    fixed = fix_source(source, settings=settings, unsafe=unsafe, checked=result)
     repaired = _last_cell(fixed.source, cell)
     after = _check_alone(texts[:-1], repaired, settings)
     left = in_cell(after.findings, len(texts))

@@ -1,5 +1,6 @@
 -- Drives a real Neovim (0.7 or newer) without a screen. DEVICEFIX_PLAN names a JSON file:
--- {"command": [...], "report": "...", "files": [{"path": "...", "findings": 2}], "menu": "...", "unsaved": "..."}
+-- {"command": [...], "report": "...", "files": [{"path": "...", "findings": 2}], "menu": "...", "on_save": "...",
+-- "unsaved": "...", "docs": "..."}
 -- Each file is opened, diagnosed, fixed with source.fixAll and saved; "menu" is fixed as a user would, through
 -- vim.lsp.buf.code_action() and its menu; "unsaved" holds a text that is typed into a buffer that was never saved.
 
@@ -84,6 +85,15 @@ for _, file in ipairs(plan.files) do
   fix_all(buffer)
   vim.cmd('silent write')
 end
+
+-- Saving makes the safe fixes, with the autocommand of docs/editors/neovim.md.
+for block in table.concat(vim.fn.readfile(plan.docs), '\n'):gmatch('```lua\n(.-)```') do
+  if block:find('BufWritePre') then assert((loadstring or load)(block))() end
+end
+local on_save = open(plan.on_save)
+diagnosed(on_save, 1)
+vim.cmd('silent write')
+vim.api.nvim_clear_autocmds({ event = 'BufWritePre' })
 
 -- The user's way: the cursor on the finding, the menu, its first entry.
 local buffer = open(plan.menu)

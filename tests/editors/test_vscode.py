@@ -14,8 +14,8 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 
-from editors.families import cases  # noqa: E402
-from lsp import programs  # noqa: E402
+from editors.families import cases
+from lsp import programs
 
 pytestmark = pytest.mark.editor
 ROOT = Path(__file__).parents[2]

@@ -100,6 +100,33 @@ def test_diff_shows_the_change_and_runs_the_cell_as_it_was(notebook: Any, capsys
     assert notebook.replaced == []
 
 
+UNREGISTERED = """\
+class Tower(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(3, 3)]
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+tower = Tower().to(device)
+y = tower(torch.ones(4, 3, device=device))
+"""
+
+
+def test_unsafe_fixes_are_made_only_when_asked_for(notebook: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    needs_torch()
+    run(notebook, MODEL)
+    run(notebook, "%%devicefix --write\n" + UNREGISTERED)
+    assert "unsafe fix: make it an `nn.ModuleList`" in capsys.readouterr().out
+    assert notebook.replaced == []
+    run(notebook, "%%devicefix --write --unsafe-fixes\n" + UNREGISTERED)
+    assert "nn.ModuleList([nn.Linear(3, 3)])" in notebook.replaced[0][0]
+
+
 def test_no_run(notebook: Any) -> None:
     run(notebook, "%%devicefix --no-run\nnever = 1\n")
     assert "never" not in notebook.user_ns

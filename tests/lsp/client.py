@@ -130,6 +130,8 @@ class Editor:
         context = t.CodeActionContext(diagnostics=[], only=only)
         params = t.CodeActionParams(t.TextDocumentIdentifier(uri), place, context)
         found = list(await self.client.text_document_code_action_async(params) or [])
+        # lsprotocol takes an action with a command for a command; what becomes of those is tested without it.
+        found = [a for a in found if isinstance(a, t.CodeAction)]
         if not resolve:
             return found
         lazy = [a.edit is None and a.command is None for a in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -160,6 +161,11 @@ class RawClient:
         fields = Path(f"/proc/{self.process.pid}/statm").read_text().split()
         return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
+    def processor_time(self) -> float:
+        """Seconds of processor time that the server has used (Linux)."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> int:
         """Shut it down as editors do; the exit status."""
         if self.process.poll() is None:
@@ -171,10 +177,8 @@ class RawClient:
                 self.process.kill()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:
-                try:
+                with contextlib.suppress(OSError):
                     stream.close()
-                except OSError:
-                    pass
         return self.process.wait(10)
 
 

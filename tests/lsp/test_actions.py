@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 
-from lsp import programs  # noqa: E402
-from lsp.raw import RawClient  # noqa: E402
+from lsp import programs
+from lsp.raw import RawClient
 
 UNSAFE = """import torch
 from torch import nn

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 
-from lsp.raw import RawClient  # noqa: E402
+from lsp.raw import RawClient
 
 IMPORTS = "import torch\nfrom torch import nn\n"
 MAGIC = "%matplotlib inline\n!pip list\n"

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 
-from lsp import programs  # noqa: E402
-from lsp.raw import RawClient, ServerError  # noqa: E402
+from lsp import programs
+from lsp.raw import RawClient, ServerError
 
 MOVE_AT = {"start": {"line": 4, "character": 20}, "end": {"line": 4, "character": 20}}
 

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 
-from devicefix.lsp.client_settings import read_settings  # noqa: E402
-from lsp import programs  # noqa: E402
-from lsp.raw import RawClient  # noqa: E402
+from devicefix.lsp.client_settings import read_settings
+from lsp import programs
+from lsp.raw import RawClient
 
 HELPER = "import torch\n\n\ndef make():\n    return torch.ones(3)\n"
 USER = """import torch

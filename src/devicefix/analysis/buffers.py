@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import attributes
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.host_reads import gradients_may_be_off
 from devicefix.analysis.values import Kind
 from devicefix.codemods.changes import Change, InsertStatements, ReplaceExpression, ReplaceStatement, RewriteAssignment, Unwrap
 
@@ -192,6 +193,8 @@ def graph_attributes(facts: FileFacts) -> Iterator[TensorAttribute]:
         if write.scope.function is None or write.scope.function.name != "__init__" or write.value.has("parameter"):
             continue
         if not write.value.has("graph") or (cls.node, write.name) in done or write.statement is None or not facts.here(write.statement):
+            continue
+        if gradients_may_be_off(facts, write.statement, write.scope):
             continue
         done.add((cls.node, write.name))
         readers = [n for n in attributes.used_names(cls, write.name) if _method_name(facts, n) != "__init__"]

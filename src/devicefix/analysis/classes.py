@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.frames import Frame
 from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ OWNED_MODULE_NAMES = frozenset({"LightningModule", "LightningLite", "LightningDa
 
 def bases(it: Interpreter, cls: ClassInfo) -> tuple[Value, ...]:
     """The base classes, as class values or external names."""
-    from devicefix.analysis.frames import Frame
-
     known = it.known_bases.get(cls)
     if known is not None:
         return known
@@ -38,6 +37,9 @@ def bases(it: Interpreter, cls: ClassInfo) -> tuple[Value, ...]:
 
 def ancestry(it: Interpreter, cls: ClassInfo) -> tuple[list[ClassInfo], list[str]]:
     """The class with its ancestors in this project, in the order of look-up, and the external ones."""
+    known = it.ancestries.get(cls)
+    if known is not None:
+        return known
     own: list[ClassInfo] = []
     outside: list[str] = []
     queue = [cls]
@@ -51,6 +53,8 @@ def ancestry(it: Interpreter, cls: ClassInfo) -> tuple[list[ClassInfo], list[str
                 queue.append(base.data)
             else:
                 outside.append(str(base.data))
+    if all(c in it.known_bases for c in own):
+        it.ancestries[cls] = (own, outside)
     return own, outside
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis import classes
 from devicefix.analysis.crossings import scratch_calls
-from devicefix.analysis.evidence import path_of
+from devicefix.analysis.evidence import path_of, torch_path
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def cuda_sites(facts: FileFacts) -> list[Site]:
 def _site(facts: FileFacts, node: ast.Call) -> Site | None:
     function = node.func
     if isinstance(function, ast.Attribute):
-        if function.attr == "cuda" and path_of(function.value) not in ("torch", "th"):
+        if function.attr == "cuda" and torch_path(facts.module, function.value) != "torch":
             index = _cuda_index(node)
             return None if index is None else Site(node, "cuda", index)
         if function.attr == "to":
@@ -96,7 +96,7 @@ def device_literal(facts: FileFacts, node: ast.expr) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         name, _, number = node.value.partition(":")
         return node.value if name == "cuda" and (not number or number.isdigit()) else ""
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and path_of(node.func) in ("torch.device", "device", "th.device"):
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and torch_path(facts.module, node.func) in ("torch.device", "device"):
         return device_literal(facts, node.args[0])
     return ""
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.cuda_sites import enclosing
-from devicefix.analysis.evidence import annotation_kind, path_of
+from devicefix.analysis.evidence import annotation_kind, path_of, torch_path
 from devicefix.analysis.model import target_names, top_level
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class DeviceVariables:
         if isinstance(value, ast.Constant):
             return isinstance(value.value, str) and value.value.partition(":")[0] in ("cuda", "cpu", "mps", "xpu")
         if isinstance(value, ast.Call):
-            path = path_of(value.func) or ""
-            if path in ("torch.device", "th.device", "device") or path.endswith((".current_accelerator", "accelerator.device")):
+            path = torch_path(self.facts.module, value.func)
+            if path in ("torch.device", "device") or path.endswith((".current_accelerator", "accelerator.device")):
                 return True
             return path in self._helpers
         return isinstance(value, ast.Attribute) and value.attr == "device"

@@ -56,7 +56,7 @@ def dropped_moves(facts: FileFacts) -> Iterator[Dropped]:
         if statement is None or not isinstance(call.func, ast.Attribute):
             continue
         verdict = _verdict(moves)
-        if verdict is None or _is_fresh(call.func.value) or (chained and not any(m.device is not None for m in moves)):
+        if verdict is None or _is_fresh(call.func.value) or _goes_nowhere(facts, statement, call) or (chained and not any(m.device is not None for m in moves)):
             continue
         container, doubt = verdict
         if not doubt and any(_changes_dtype(m) for m in moves):
@@ -122,6 +122,18 @@ def _changes_dtype(move: Move) -> bool:
     words = {n.attr for n in ast.walk(move.call) if isinstance(n, ast.Attribute)}
     default = {DType.FLOAT: {"float32", "float"}, DType.INT: {"int64", "long"}, DType.BOOL: {"bool"}}.get(move.receiver.dtype, set())
     return not words & default
+
+
+def _goes_nowhere(facts: FileFacts, statement: ast.stmt, call: ast.Call) -> bool:
+    """``d = x.device`` … ``x.to(d)``: it is there already."""
+    if not isinstance(call.func, ast.Attribute) or len(call.args) != 1 or call.keywords:
+        return False
+    own = f"{ast.unparse(call.func.value)}.device"
+    given = ast.unparse(call.args[0])
+    block = facts.parents.get(statement)
+    before = [s for s in getattr(block, "body", []) if isinstance(s, ast.Assign) and s.lineno < statement.lineno]
+    assigned = [s for s in before if any(ast.unparse(t) == given for t in s.targets)]
+    return given == own or (bool(assigned) and ast.unparse(assigned[-1].value) == own)
 
 
 def _is_fresh(receiver: ast.expr) -> bool:
@@ -195,7 +207,13 @@ def _repair_several(facts: FileFacts, drop: Dropped, statement: ast.Expr) -> Non
         drop.note = UNASSIGNABLE["outer"]
         return
     drop.title = "assign the results"
-    if statement.value.elts[0] is drop.call:
+    if len(targets) == 1 and isinstance(drop.call, ast.Call):
+        drop.title = f"assign the result to `{targets[0]}`"
+        text = facts.source.segment(drop.call)
+        # ``x.to(d),`` with a comma by mistake: it must not become a tuple
+        plain = isinstance(statement.value, ast.Tuple) and "\n" not in text
+        drop.changes = (ReplaceStatement(statement, (f"{targets[0]} = {text}",)) if plain else BindResult(statement, f"{targets[0]},"),)
+    elif statement.value.elts[0] is drop.call:
         drop.changes = (BindResult(statement, ", ".join(targets)),)
     else:
         drop.note = "repaired together with the first one of the statement"

@@ -45,9 +45,9 @@ def analyse(source: SourceText, *, project: Project, settings: Settings, everyth
     if everything:
         it.relevance = None
     else:
-        it.relevance = Relevance(module.tree, module.index)
+        it.relevance = Relevance(module.tree)
         if not it.relevance.functions:
-            return FileFacts(module, it.records, settings)
+            return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
     frozen = gc.isenabled()
     limit = sys.getrecursionlimit()
     gc.disable()
@@ -67,8 +67,8 @@ def _run_module(it: Interpreter, module: ModuleInfo) -> None:
     it.globals[module] = names
     frame = Frame(module, None, names)
     body = module.tree.body
+    it.lazy_imports = True
     if not it.matters(module.tree):  # only what other code may refer to
-        it.lazy_imports = True
         body = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Try, ast.Assign, ast.If))]
     it.run(frame, body)
 
@@ -216,7 +216,7 @@ def _parameter(
         elif isinstance(default.value, str):
             return Value(Kind.STRING, ident=ident, flags=frozenset({"parameter"}))
     value = Value(Kind.UNKNOWN, device=device, ident=ident, flags=frozenset(flags))
-    return annotated(value, annotation_kind(parameter.annotation))
+    return annotated(value, annotation_kind(parameter.annotation, info.module))
 
 
 __all__ = ["Arguments", "Closure", "analyse", "run_function"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
-from devicefix.analysis.tree_index import walk
+from devicefix.analysis.tree_index import push_children
 
 if TYPE_CHECKING:
     from devicefix.analysis.model import ModuleInfo
@@ -45,8 +45,18 @@ def path_of(node: ast.expr) -> str | None:
     return None
 
 
-def annotation_kind(node: ast.expr | None) -> str:
-    """``tensor``, ``optional tensor``, ``module``, ``device``, ``number`` … for an annotation; ``""`` if it says nothing."""
+def torch_path(module: ModuleInfo, node: ast.expr) -> str:
+    """``torch.nn.functional.relu`` for ``F.relu``, ``torch.device`` for ``th.device``; other paths as they are written."""
+    path = path_of(node) or ""
+    head, dot, rest = path.partition(".")
+    return f"{module.torch_names.get(head, head)}{dot}{rest}"
+
+
+def annotation_kind(node: ast.expr | None, module: ModuleInfo | None = None) -> str:
+    """``tensor``, ``optional tensor``, ``module``, ``device``, ``number`` … for an annotation; ``""`` if it says nothing.
+
+    ``module`` knows what the file's imports call the types of torch.
+    """
     if node is None:
         return ""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -57,26 +67,28 @@ def annotation_kind(node: ast.expr | None) -> str:
     if isinstance(node, ast.Subscript):
         outer = _last_name(node.value)
         if outer == "Optional":
-            inner = annotation_kind(node.slice)
+            inner = annotation_kind(node.slice, module)
             return f"optional {inner}" if inner else ""
         if outer == "Annotated" and isinstance(node.slice, ast.Tuple) and node.slice.elts:
-            return annotation_kind(node.slice.elts[0])
+            return annotation_kind(node.slice.elts[0], module)
         if outer in ("Float", "Int", "Bool", "Shaped", "Num", "Integer", "Complex", "UInt", "Inexact", "Real"):
             # jaxtyping: Float[Tensor, "b t"]
             first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-            return annotation_kind(first)
+            return annotation_kind(first, module)
         if outer in ("List", "list", "Sequence", "Tuple", "tuple", "Iterable"):
             return "sequence"
         if outer in ("Dict", "dict", "Mapping"):
             return "mapping"
         if outer == "Union" and isinstance(node.slice, ast.Tuple):
-            return _union([annotation_kind(e) for e in node.slice.elts])
+            return _union([annotation_kind(e, module) for e in node.slice.elts])
         return ""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _union([annotation_kind(node.left), annotation_kind(node.right)])
+        return _union([annotation_kind(node.left, module), annotation_kind(node.right, module)])
     if isinstance(node, ast.Constant) and node.value is None:
         return "none"
     name = _last_name(node)
+    if isinstance(node, ast.Name) and module is not None:
+        name = module.torch_names.get(name, name).rpartition(".")[2]
     if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "HalfTensor", "DoubleTensor", "ByteTensor"):
         return {"FloatTensor": "float tensor", "HalfTensor": "float tensor", "DoubleTensor": "float tensor",
                 "LongTensor": "int tensor", "IntTensor": "int tensor", "BoolTensor": "bool tensor"}.get(name, "tensor")
@@ -101,32 +113,40 @@ def _last_name(node: ast.expr) -> str:
 
 def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
     """Read the uses of all names in a function (functions inside it included, for what they capture)."""
-    del module
     strong: set[str] = set()
     likely: defaultdict[str, int] = defaultdict(int)
     modules: set[str] = set()
     called: set[str] = set()
     iterated: set[str] = set()
-    for node in walk(function):
-        if isinstance(node, ast.Attribute):
-            path = path_of(node.value)
-            if path is None:
-                continue
-            if node.attr in torch_api.TENSOR_ONLY_ATTRIBUTES:
-                strong.add(path)
-            elif node.attr in torch_api.MODULE_ONLY_ATTRIBUTES:
-                modules.add(path)
-            elif node.attr in SHARED:
+    only_tensors, only_modules = torch_api.TENSOR_ONLY_ATTRIBUTES, torch_api.MODULE_ONLY_ATTRIBUTES
+    stack: list[Any] = [function]
+    while stack:
+        node = stack.pop()
+        cls = node.__class__
+        if cls is ast.Name or cls is ast.Constant:
+            continue
+        if cls is ast.Attribute:
+            name = node.attr
+            if name in only_tensors:
+                if (path := path_of(node.value)) is not None:
+                    strong.add(path)
+            elif name in only_modules:
+                if (path := path_of(node.value)) is not None:
+                    modules.add(path)
+            elif name in SHARED and (path := path_of(node.value)) is not None:
                 likely[path] += 1
-        elif isinstance(node, ast.Call):
+            stack.append(node.value)
+            continue
+        if cls is ast.Call:
             path = path_of(node.func)
             if path is not None:
                 called.add(path)
-            _read_call(node, strong, likely)
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            _read_call(node, module, strong, likely)
+        elif cls is ast.For or cls is ast.comprehension or cls is ast.AsyncFor:
             path = path_of(node.iter)
             if path is not None:
                 iterated.add(path)
+        push_children(node, stack)
     strong -= modules | called  # tensors are not called
     return Evidence(
         frozenset(strong),
@@ -137,19 +157,15 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
     )
 
 
-def _read_call(node: ast.Call, strong: set[str], likely: defaultdict[str, int]) -> None:
+def _read_call(node: ast.Call, module: ModuleInfo, strong: set[str], likely: defaultdict[str, int]) -> None:
     """A value handed to a function of torch in the place of a tensor is one."""
-    function = node.func
-    if not isinstance(function, ast.Attribute):
-        return
-    base = function.value
-    home = path_of(base) or ""
-    if home in ("torch", "th", "F", "functional") or home.endswith("functional") or home.startswith("torch.linalg"):
-        prefix = "torch." if home in ("torch", "th") else "torch.linalg." if "linalg" in home else "torch.nn.functional."
-        fact = torch_api.function(prefix + function.attr)
+    home, _, name = torch_path(module, node.func).rpartition(".")
+    if home in ("torch", "F", "functional") or home.endswith("functional") or home.startswith("torch.linalg"):
+        prefix = "torch." if home == "torch" else "torch.linalg." if "linalg" in home else "torch.nn.functional."
+        fact = torch_api.function(prefix + name)
         if fact is None or not fact.tensor_args:
             return
-        if function.attr in ("is_tensor", "as_tensor", "tensor"):
+        if name in ("is_tensor", "as_tensor", "tensor"):
             return
         for argument, parameter in zip(node.args, fact.parameters):
             if fact.takes_tensor(parameter):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
-from devicefix.analysis import narrowing
+from devicefix.analysis import heap, narrowing, operators, subscripts, tensors
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.imports import external, global_value
-from devicefix.analysis.loaders import part
+from devicefix.analysis.loaders import batch, part
 from devicefix.analysis.values import (
     MAYBE_NONE,
     NONE,
@@ -40,14 +40,13 @@ BUILTINS = frozenset(
 
 def evaluate(it: Interpreter, frame: Frame, node: ast.expr) -> Value:
     """The abstract value of an expression."""
-    handler = _EXPRESSIONS.get(type(node))
+    handler = _EXPRESSIONS.get(node.__class__)
     if handler is None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 evaluate(it, frame, child)
         return UNKNOWN
-    value: Value = handler(it, frame, node)
-    return value
+    return handler(it, frame, node)  # type: ignore[no-any-return]
 
 
 def _name(it: Interpreter, frame: Frame, node: ast.Name) -> Value:
@@ -116,8 +115,6 @@ def _is_settings(node: ast.expr) -> bool:
 
 def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.Attribute | None = None) -> Value:
     """``base.name``."""
-    from devicefix.analysis import heap, tensors
-
     kind = base.kind
     if kind is Kind.TENSOR:
         return tensors.attribute(base, name)
@@ -156,13 +153,13 @@ def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.A
 
 
 def _constant(it: Interpreter, frame: Frame, node: ast.Constant) -> Value:
-    value = node.value
-    if value is None:
+    constant = node.value
+    if constant is None:
         return NONE
-    if isinstance(value, str):
-        return Value(Kind.STRING, data=value)
-    if isinstance(value, (bool, int, float, complex)):
-        return Value(Kind.NUMBER, data=value)
+    if constant.__class__ is str:
+        return Value(Kind.STRING, data=constant)
+    if isinstance(constant, (bool, int, float, complex)):
+        return Value(Kind.NUMBER, data=constant)
     return UNKNOWN
 
 
@@ -271,13 +268,10 @@ def _conditional(it: Interpreter, frame: Frame, node: ast.IfExp) -> Value:
 
 def choice(node: ast.expr, first: Value, second: Value) -> Value:
     """``a if c else b``; two devices make one that the run decides about."""
-    from devicefix.analysis.heap import device_symbol
-    from devicefix.analysis.tensors import as_device
-
     if Kind.DEVICE in (first.kind, second.kind) or (first.kind is second.kind is Kind.STRING):
-        a, b = as_device(first), as_device(second)
+        a, b = tensors.as_device(first), tensors.as_device(second)
         if a is not None and b is not None and a != b and not (a.host and b.host):
-            return Value(first.kind, device=device_symbol(("choice", node)), ident=("choice", node))
+            return Value(first.kind, device=heap.device_symbol(("choice", node)), ident=("choice", node))
     return join(first, second)
 
 
@@ -311,22 +305,16 @@ KEPT_FLAGS = frozenset({"explicit_dtype", "maybe_none", "guessed"})
 
 
 def _binary(it: Interpreter, frame: Frame, node: ast.BinOp) -> Value:
-    from devicefix.analysis.operators import binary
-
-    return binary(it, frame, node, it.evaluate(frame, node.left), it.evaluate(frame, node.right))
+    return operators.binary(it, frame, node, it.evaluate(frame, node.left), it.evaluate(frame, node.right))
 
 
 def _compare(it: Interpreter, frame: Frame, node: ast.Compare) -> Value:
-    from devicefix.analysis.operators import compare
-
     values = [it.evaluate(frame, node.left), *(it.evaluate(frame, c) for c in node.comparators)]
-    return compare(it, frame, node, values)
+    return operators.compare(it, frame, node, values)
 
 
 def _subscript(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
-    from devicefix.analysis.subscripts import load
-
-    value = load(it, frame, node)
+    value = subscripts.load(it, frame, node)
     if value.kind is Kind.UNKNOWN and frame.function is not None:
         path = path_of(node)
         if path is not None:
@@ -348,6 +336,7 @@ def _walrus(it: Interpreter, frame: Frame, node: ast.NamedExpr) -> Value:
 def _call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
     from devicefix.analysis.calls import call
 
+    _EXPRESSIONS[ast.Call] = call  # that module needs this one, so it is bound at the first call
     return call(it, frame, node)
 
 
@@ -385,9 +374,6 @@ def member(value: Value, index: int | None) -> Value:
 
 def iterate(it: Interpreter, frame: Frame, value: Value, node: ast.expr, place: ast.AST) -> Value:
     """What a loop over a value binds in one turn. ``place`` is the ``for`` statement or the comprehension."""
-    from devicefix.analysis import heap
-    from devicefix.analysis.loaders import batch
-
     if value.kind is Kind.LOADER:
         return batch(it, frame, value, place)
     if value.kind is Kind.OBJECT:

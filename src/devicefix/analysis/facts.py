@@ -162,6 +162,8 @@ class Records:
     default_device_changed: bool = False
     #: where a part of a batch is used with a tensor that was brought to the CPU: it has to stay there for that
     kept_on_host: set[tuple[ast.AST, tuple[object, ...]]] = field(default_factory=set)
+    #: assumed devices that meet tensors which were brought to the CPU, in operations that want one device
+    met_on_host: set[Device] = field(default_factory=set)
     #: operations on a tensor that was made on a card by number and one whose card is not known: (culprit, partner)
     crossings: list[Mix] = field(default_factory=list)
     loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
@@ -176,10 +178,11 @@ class Records:
 class FileFacts:
     """One file as the rules see it."""
 
-    def __init__(self, module: ModuleInfo, records: Records, settings: Settings) -> None:
+    def __init__(self, module: ModuleInfo, records: Records, settings: Settings, *, silent: bool = False) -> None:
         self.module = module
         self.records = records
         self.settings = settings
+        self.silent = silent  #: nothing in the file can be of interest to any rule
 
     @property
     def path(self) -> Path:
@@ -241,11 +244,12 @@ class FileFacts:
 
     @cached_property
     def host_roots(self) -> set[Device]:
-        """Assumed devices that must be the CPU: a function turns values on them into arrays as they are."""
-        return {
+        """Assumed devices that must be the CPU: what is on them becomes an array as it is, or meets what was brought there."""
+        arrays = {
             read.value.device for read in self.records.host_reads
             if read.how == "numpy" and read.value.device is not None and read.value.device.assumed
         }  # fmt: skip
+        return arrays | self.records.met_on_host
 
     @cached_property
     def _move_times(self) -> dict[Hashable, list[int]]:

@@ -19,7 +19,7 @@ class Frame:
 
     __slots__ = (
         "assumed", "conditions", "depth", "function", "leaves", "loops", "module", "names", "outer", "returns",
-        "call", "for_loops", "parent", "self_object", "self_name", "statement", "yields",
+        "call", "caller", "for_loops", "parent", "self_object", "self_name", "statement", "yields",
     )
 
     def __init__(
@@ -49,15 +49,17 @@ class Frame:
         self.leaves: list[list[State]] = []  #: names at ``break`` and ``continue``, per loop
         self.statement: ast.stmt | None = None
         self.call: ast.AST | None = None
+        self.caller: Scope | None = None  #: of the call; taken once, since the caller stands still meanwhile
         self.parent: Frame | None = None
         self.for_loops: list[ast.For | ast.AsyncFor] = []
 
     def scope(self) -> Scope:
         """A snapshot of this frame."""
-        caller = self.parent.scope() if self.parent is not None and self.call is not None else None
+        if self.caller is None and self.parent is not None and self.call is not None:
+            self.caller = self.parent.scope()
         names = {**self.outer, **self.names} if self.outer else dict(self.names)
         return Scope(
-            self.function, self.module, names, self.self_object, self.assumed, self.statement, self.call, caller
+            self.function, self.module, names, self.self_object, self.assumed, self.statement, self.call, self.caller
         )
 
 

@@ -111,6 +111,8 @@ def _through_class(it: Interpreter, frame: Frame, base: Value, name: str, after:
             return call_closure(it, frame, Closure(method), Arguments(), plain)
         if method.is_static:
             return Value(Kind.FUNCTION, data=Closure(method))
+        if method.is_class_method:
+            return Value(Kind.METHOD, data=(Value(Kind.CLASS, data=cls), name, method))
         return Value(Kind.METHOD, data=(plain, name, method))
     if after is None:
         return class_value(it, cls, name)
@@ -187,8 +189,10 @@ def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Va
         return entry
     fact = torch_api.module_class(obj.external)
     if fact is not None and (name in PARAMETERS or name.startswith(("weight_", "bias_"))):
-        dtype = DType.FLOAT
-        return Value(Kind.TENSOR, device=obj.device, dtype=dtype, rank=-1, origins=obj.origins, flags=frozenset({"parameter", "leaf"}),
+        flags = {"parameter", "leaf"}
+        if not name.startswith("running_") and ".loss." not in obj.external and not obj.external.endswith("Loss"):
+            flags.add("requires_grad")
+        return Value(Kind.TENSOR, device=obj.device, dtype=DType.FLOAT, rank=-1, origins=obj.origins, flags=frozenset(flags),
                      ident=("attr", id(obj), name))
     if name in MODULE_METHODS or obj.is_module:
         if name not in MODULE_METHODS and fact is None:

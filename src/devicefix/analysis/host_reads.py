@@ -154,7 +154,7 @@ def needs_grad(facts: FileFacts, tensor: ast.expr, read: HostRead) -> bool:
         return True
     if value.has("parameter") or (value.has("leaf") and value.has("requires_grad")):
         return value.has("requires_grad")
-    if value.dtype not in (DType.FLOAT, DType.UNKNOWN) or not _reached(read.scope) or _grad_is_off(facts, read):
+    if value.dtype not in (DType.FLOAT, DType.UNKNOWN) or not _reached(read.scope) or gradients_may_be_off(facts, read.node, read.scope):
         return False
     if value.has("graph"):
         return True
@@ -178,10 +178,8 @@ def _differentiated(facts: FileFacts, tensor: ast.expr) -> bool:
     )  # fmt: skip
 
 
-def _grad_is_off(facts: FileFacts, read: HostRead) -> bool:
-    """Whether some caller, or the file, may have switched the recording of gradients off."""
-    node: ast.AST | None = read.node
-    scope: Scope | None = read.scope
+def gradients_may_be_off(facts: FileFacts, node: ast.AST | None, scope: Scope | None) -> bool:
+    """Whether the code around, some caller, or the file may have switched the recording of gradients off."""
     while scope is not None:
         if scope.function is not None and (scope.function.decorators & GRAD_CONTEXTS or _has_grad_block(scope.function.node)):
             return True

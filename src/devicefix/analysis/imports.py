@@ -58,13 +58,23 @@ def _member(it: Interpreter, module: ModuleInfo, node: ast.ImportFrom, name: str
     if found is None:
         # "from . import name" may name a module
         return external(f"{source}.{name}" if source else name)
-    value = global_value(it, found, name)
-    if value is not None:
-        return value
-    below = it.project.resolve(module, f"{source}.{name}" if source else name, node.level)
-    if below is not None:
-        return Value(Kind.EXTERNAL, data=f"{source}.{name}", items=below)
+    # a file of that name is nearer than what dozens of ``import *`` may bring in
+    steps = (_below, _global) if name not in found.bindings and found.star_imports else (_global, _below)
+    for step in steps:
+        value = step(it, module, node, found, name)
+        if value is not None:
+            return value
     return external(f"{source}.{name}" if source else name)
+
+
+def _global(it: Interpreter, module: ModuleInfo, node: ast.ImportFrom, found: ModuleInfo, name: str) -> Value | None:
+    return global_value(it, found, name)
+
+
+def _below(it: Interpreter, module: ModuleInfo, node: ast.ImportFrom, found: ModuleInfo, name: str) -> Value | None:
+    source = node.module or ""
+    below = it.project.resolve(module, f"{source}.{name}" if source else name, node.level)
+    return Value(Kind.EXTERNAL, data=f"{source}.{name}", items=below) if below is not None else None
 
 
 def global_value(it: Interpreter, module: ModuleInfo, name: str) -> Value | None:
@@ -131,6 +141,11 @@ def _through_star(it: Interpreter, module: ModuleInfo, star: ast.ImportFrom, nam
         return None
     if not star.level and source.partition(".")[0] in KNOWN_LIBRARIES:
         return external(f"{source}.{name}") if _known(f"{source}.{name}") else None
+    if it.star_budget <= 0:
+        return None
+    it.star_budget -= 1
+    if not it.project.may_bind(module, source, star.level, name):
+        return None
     found = it.project.resolve(module, source, star.level)
     return None if found is None else global_value(it, found, name)
 

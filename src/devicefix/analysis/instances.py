@@ -47,7 +47,7 @@ def _bind_fields(it: Interpreter, frame: Frame, cls: ClassInfo, obj: Obj, args: 
     for i, name in enumerate(dict.fromkeys(fields)):
         value = args.get(i, name)
         if value is None:
-            value = annotated(Value(Kind.UNKNOWN, ident=("field", id(obj), name)), annotation_kind(cls.annotations.get(name)))
+            value = annotated(Value(Kind.UNKNOWN, ident=("field", id(obj), name)), annotation_kind(cls.annotations.get(name), cls.module))
         obj.attrs[name] = value
     post = find_method(it, cls, "__post_init__")
     if post is not None:

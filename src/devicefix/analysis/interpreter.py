@@ -7,8 +7,7 @@ followed with the values of the arguments. Nothing is executed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
@@ -41,6 +40,8 @@ OUTSIDE_BUDGET = 2_000
 #: only functions up to so many lines are looked into for what they return
 SMALL = 30
 MAXIMUM_DEPTH = 9
+#: imports with ``*`` looked through for one file; an index of hundreds of modules is not searched for every name
+STAR_BUDGET = 60
 
 MAYBE_UNBOUND = frozenset({"maybe_unbound"})
 
@@ -54,6 +55,7 @@ class Interpreter:
         self.records = records or Records()
         self.budget = STATEMENT_BUDGET
         self.outside_budget = OUTSIDE_BUDGET
+        self.star_budget = STAR_BUDGET
         self.host_only = 0
         self.active: list[ast.AST] = []
         self.relevance: Relevance | None = None  #: of the file that is checked; None: everything matters
@@ -68,6 +70,7 @@ class Interpreter:
         self.static_names: dict[tuple[Any, str], Value] = {}
         self.known_bases: dict[ClassInfo, tuple[Value, ...]] = {}
         self.missing_names: set[tuple[Any, str]] = set()  #: looked for through ``import *`` and not found
+        self.ancestries: dict[ClassInfo, tuple[list[ClassInfo], list[str]]] = {}
         self.lazy_imports = False  #: module-level imports of the checked file are followed when a name is used
         #: functions inside functions, with the names around them; run at the end if nobody called them
         self.pending: list[tuple[FunctionInfo, dict[str, Value]]] = []
@@ -110,15 +113,6 @@ class Interpreter:
             if handler is not None and handler(self, frame, statement) is False:
                 return False
         return True
-
-    @contextmanager
-    def on_the_host(self, yes: bool) -> Iterator[None]:
-        """While ``yes``, code is interpreted that runs only without an accelerator: nothing can mix there."""
-        self.host_only += yes
-        try:
-            yield
-        finally:
-            self.host_only -= yes
 
     def branch(self, frame: Frame, bodies: list[Callable[[], bool]]) -> bool:
         """Run alternatives from one state and join what they leave behind."""
@@ -393,13 +387,17 @@ def _if(it: Interpreter, frame: Frame, s: ast.If) -> bool:
 
     def then() -> bool:
         narrowing.narrow(it, frame, s.test, True)
-        with it.on_the_host(on_card is False):
-            return it.run(frame, s.body)
+        it.host_only += on_card is False  # code that runs only without an accelerator: nothing can mix there
+        alive = it.run(frame, s.body)
+        it.host_only -= on_card is False
+        return alive
 
     def otherwise() -> bool:
         narrowing.narrow(it, frame, s.test, False)
-        with it.on_the_host(on_card is True):
-            return it.run(frame, s.orelse)
+        it.host_only += on_card is True
+        alive = it.run(frame, s.orelse)
+        it.host_only -= on_card is True
+        return alive
 
     return it.branch(frame, [then, otherwise])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.devices import differ
+from devicefix.analysis.devices import CPU, differ
 from devicefix.analysis.facts import LoadedMeeting, Mix
 from devicefix.analysis.values import Kind, Value
 
@@ -57,6 +57,8 @@ def meet(
             _note_crossing(it, frame, node, operation, operand, away, manner, dtype)
             continue
         if value.device.host:
+            if value.device == CPU and not value.origins and value.rank != 0 and away[0].device.assumed:  # type: ignore[union-attr]
+                it.records.met_on_host.add(away[0].device)  # type: ignore[arg-type]
             if value.has("empty") and operation.rpartition(".")[2] not in ("cat", "concat", "concatenate", "stack", "hstack", "vstack"):
                 continue  # a placeholder for an argument that is not used
             if manner in ("pointwise", "in_place") and not (manner == "in_place" and position == 0):

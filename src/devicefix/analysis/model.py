@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import Evidence, collect_evidence
-from devicefix.analysis.tree_index import TreeIndex, push_children
+from devicefix.analysis.tree_index import TreeIndex, push_children, walk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ class FunctionInfo:
     @cached_property
     def places(self) -> bool:
         """Whether it moves or registers anything."""
-        return any(isinstance(node, ast.Attribute) and node.attr in PLACING for node in ast.walk(self.node))
+        return any(isinstance(node, ast.Attribute) and node.attr in PLACING for node in walk(self.node))
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -167,6 +167,25 @@ class ModuleInfo:
         return TreeIndex(self.tree)
 
     @cached_property
+    def torch_names(self) -> dict[str, str]:
+        """What each name that an import of torch binds stands for, wherever in the file it is imported."""
+        table: dict[str, str] = {}
+        for node in self.index.nodes(ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] == "torch":
+                    table[alias.asname or "torch"] = alias.name if alias.asname else "torch"
+        for imported in self.index.nodes(ast.ImportFrom):
+            source = imported.module or ""
+            if not imported.level and source.partition(".")[0] == "torch":
+                table.update((alias.asname or alias.name, f"{source}.{alias.name}") for alias in imported.names if alias.name != "*")
+        return table
+
+    def release(self) -> None:
+        """Cut the references to and fro, so that the memory is free at once when nobody uses the module any more."""
+        self._functions.clear()
+        self._classes.clear()
+
+    @cached_property
     def bindings(self) -> dict[str, list[ast.stmt]]:
         """Which top-level statements bind each global name, in order (``if`` and ``try`` bodies included)."""
         table: dict[str, list[ast.stmt]] = {}
@@ -216,6 +235,15 @@ class OwnNames:
         while stack:
             node = stack.pop()
             cls = node.__class__
+            if cls is ast.Attribute or cls is ast.Expr or cls is ast.Return:
+                if node.value is not None:  # type: ignore[attr-defined]
+                    stack.append(node.value)  # type: ignore[attr-defined]
+                continue
+            if cls is ast.Call:
+                stack.append(node.func)  # type: ignore[attr-defined]
+                stack += node.args  # type: ignore[attr-defined]
+                stack += [k.value for k in node.keywords]  # type: ignore[attr-defined]
+                continue
             if cls is ast.Name:
                 if node.ctx.__class__ is not ast.Load:  # type: ignore[attr-defined]
                     bound.add(node.id)  # type: ignore[attr-defined]

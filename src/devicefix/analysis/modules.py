@@ -173,6 +173,8 @@ def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, 
     for parameter, value, argument in given_inputs:
         if parameter and torch_api.stays_on_cpu(obj.external, parameter):
             continue  # lengths of CTCLoss
+        if torch_api.brought_along(obj.external, parameter) and not any(o.kind == "batch" for o in value.origins):
+            continue  # a part of a batch is moved like the other parts
         if value.kind is Kind.UNKNOWN and value.has("likely_tensor") and obj.stateful and not fact.container:
             value = opaque.as_tensor(value)  # noqa: PLW2901 - what a layer is called with is a tensor
         operands.extend(tensors._tensors(value, argument))

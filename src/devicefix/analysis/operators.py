@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.devices import CPU
 from devicefix.analysis.meeting import meet, meet_loaded
 from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins, scattered
 
@@ -29,7 +30,9 @@ def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: V
         )  # fmt: skip
         result = combine([left, right], device, division=isinstance(node.op, ast.Div), matrix=strict)
         if left.is_tensor is not right.is_tensor:
-            only = left if left.is_tensor else right
+            only, other = (left, right) if left.is_tensor else (right, left)
+            if other.kind is Kind.UNKNOWN and other.device == CPU and (device is None or device.host):
+                return result.replace(device=CPU, origins=())  # something that was brought to the CPU
             return result.replace(ident=("from", only.ident, node)) if only.ident is not None else result
         return result
     if left.kind in NUMERIC and right.kind in NUMERIC:
@@ -99,7 +102,8 @@ def combine(
         flags.add("explicit_dtype")
     if any(v.has("shaped") for v in tensors):
         flags.add("shaped")
-    if any(v.has("graph") or (v.has("parameter") and v.has("requires_grad")) for v in tensors):
+    differentiable = dtype not in (DType.BOOL, DType.INT)
+    if differentiable and any(v.has("graph") or (v.has("parameter") and v.has("requires_grad")) for v in tensors):
         flags.add("graph")
     if any(v.has("guessed") for v in tensors) and not any(not v.has("guessed") for v in tensors):
         flags.add("guessed")

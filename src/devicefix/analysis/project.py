@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devicefix.analysis.model import ModuleInfo
+from devicefix.analysis.trace import Looked, Trace
 from devicefix.source.text import SourceError, SourceText
 
 #: larger files hold generated tables far more often than classes that somebody derives from
@@ -23,15 +24,38 @@ class Project:
         self.roots = tuple(root.absolute() for root in roots)
         self.overlay = dict(overlay or {})
         self._modules: dict[Path, ModuleInfo | None] = {}
-        self._found: dict[tuple[Path, str], Path | None] = {}
+        self._found: dict[tuple[Path, str], tuple[Path | None, tuple[Path, ...]]] = {}
         self._packages: dict[Path, tuple[Path, tuple[str, ...]]] = {}
-        #: which other files each file asked for, found or not; a cache needs them
+        self._looked = Looked()
+        #: which other files each file asked for and found
         self.dependencies: dict[Path, set[Path]] = {}
+        #: everything that was asked for since `begin`, found or not; a cache needs it
+        self.trace = Trace()
+
+    def begin(self) -> Trace:
+        """A new record of what is asked for, filled from now on."""
+        self.trace = Trace()
+        return self.trace
+
+    def trim(self, characters: int) -> None:
+        """Let go of the modules that were used least recently, as long as the others have more text than this.
+
+        To be called between two analyses: what one of them holds must stay the same object.
+        """
+        size = sum(len(info.source.text) for info in self._modules.values() if info is not None)
+        for path, info in list(self._modules.items()):
+            if size <= characters:
+                break
+            if info is not None:
+                size -= len(info.source.text)
+                info.release()
+            del self._modules[path]
 
     def add(self, path: Path, source: SourceText) -> ModuleInfo:
         """Register a file whose text is already at hand."""
         path = path.absolute()
         info = ModuleInfo(path, source, self, self._package(path)[1])
+        self._modules.pop(path, None)
         self._modules[path] = info
         return info
 
@@ -39,6 +63,7 @@ class Project:
         """Drop what is known of a file that changed."""
         self._modules.pop(path.absolute(), None)
         self._found.clear()
+        self._looked.clear()
 
     def resolve(self, importer: ModuleInfo, module: str, level: int = 0) -> ModuleInfo | None:
         """The module that ``import module`` (or ``from ..module import``) names in a file; ``None`` if not found here."""
@@ -48,10 +73,31 @@ class Project:
         self.dependencies.setdefault(importer.path, set()).add(path)
         return self._load(path)
 
+    def may_bind(self, importer: ModuleInfo, module: str, level: int, name: str) -> bool:
+        """Whether a module can have a global name, as far as its text tells; it is not parsed for that."""
+        path = self._locate(importer, module, level)
+        if path is None or path in self.overlay or path in self._modules:
+            return path is not None
+        try:
+            raw = path.read_bytes()
+        except OSError:
+            return False
+        return name.encode() in raw or b"import *" in raw
+
     def _locate(self, importer: ModuleInfo, module: str, level: int) -> Path | None:
         key = (importer.path.parent, "." * level + module)
-        if key in self._found:
-            return self._found[key]
+        if key not in self._found:
+            self._found[key] = self._search(importer, module, level)
+        path, missing = self._found[key]
+        self.trace.absent.update(missing)
+        if path is not None:
+            self.trace.read.add(path)
+        if not level:
+            self._trace_package(importer.path)
+        return path
+
+    def _search(self, importer: ModuleInfo, module: str, level: int) -> tuple[Path | None, tuple[Path, ...]]:
+        """The file of a module, and where it was looked for in vain before."""
         parts = module.split(".") if module else []
         top, _package = self._package(importer.path)
         if level:
@@ -61,16 +107,22 @@ class Project:
             bases: tuple[Path, ...] = (base,)
         else:
             bases = (top, importer.path.parent, *self.roots, *(root / "src" for root in self.roots))
-        self._found[key] = path = next((p for base in bases if (p := self._file(base, parts)) is not None), None)
-        return path
+        missing: dict[Path, None] = {}
+        for base in dict.fromkeys(bases):
+            for path in _candidates(base, parts):
+                if path in self.overlay or path in self._modules or path.is_file():
+                    return path, tuple(missing)
+                missing[self._looked.missing(path)] = None
+        return None, tuple(missing)
 
-    def _file(self, base: Path, parts: list[str]) -> Path | None:
-        stem = base.joinpath(*parts)
-        candidates = [stem / "__init__.py"] if not parts else [stem.with_name(stem.name + ".py"), stem / "__init__.py"]
-        for path in candidates:
-            if path in self.overlay or path in self._modules or path.is_file():
-                return path
-        return None
+    def _trace_package(self, path: Path) -> None:
+        """What was taken for the folder above the package of a file depends on where ``__init__.py`` is."""
+        top, names = self._package(path)
+        folder = path.parent
+        for _ in names:
+            self.trace.present.add(folder / "__init__.py")
+            folder = folder.parent
+        self.trace.absent.add(top / "__init__.py")
 
     def _package(self, path: Path) -> tuple[Path, tuple[str, ...]]:
         """The folder above the outermost package of a file, and the dotted package the file is in."""
@@ -86,7 +138,8 @@ class Project:
 
     def _load(self, path: Path) -> ModuleInfo | None:
         if path in self._modules:
-            return self._modules[path]
+            self._modules[path] = known = self._modules.pop(path)  # the last ones were used last
+            return known
         self._modules[path] = None  # a cycle of imports finds nothing rather than looping
         try:
             if path in self.overlay:
@@ -99,3 +152,9 @@ class Project:
         except (OSError, SourceError):
             pass  # an import that cannot be read is an unknown module, not an error of the importing file
         return self._modules[path]
+
+
+def _candidates(base: Path, parts: list[str]) -> list[Path]:
+    """The files that may hold a module."""
+    stem = base.joinpath(*parts)
+    return [stem.with_name(stem.name + ".py"), stem / "__init__.py"] if parts else [stem / "__init__.py"]

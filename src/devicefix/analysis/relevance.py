@@ -11,8 +11,10 @@ import ast
 from dataclasses import dataclass, field
 from functools import cache
 
-from devicefix.analysis.tree_index import TreeIndex
-from devicefix.torch_api import DTYPE_METHODS, LEGACY_CONSTRUCTORS, MOVE_METHODS
+from devicefix.analysis.factory_calls import FactoryCalls
+from devicefix.analysis.keeping import Keeping, is_product
+from devicefix.analysis.tree_index import child_fields, walk
+from devicefix.torch_api import DTYPE_METHODS, MOVE_METHODS
 
 #: calls whose arguments end up registered with the module, wherever they were made
 REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_parameter", "UninitializedParameter"})
@@ -20,19 +22,9 @@ REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_par
 #: names that make a function interesting wherever they stand in it
 TELLING = frozenset(
     {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim", "from_pretrained",
-     "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel", "item", "tolist",
+     "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel",
      "RandomSampler", "random_split"}
 )  # fmt: skip
-WEAK = frozenset({"item", "tolist", "load", "numpy", "asarray", "deepcopy", "from_pretrained", "optim"})
-
-
-@cache
-def factory_names() -> frozenset[str]:
-    """Last names of every function of torch that makes a tensor without being given one."""
-    from devicefix.torch_api._generated import FUNCTIONS
-
-    made = {name.rpartition(".")[2] for name, row in FUNCTIONS.items() if " creates" in row}
-    return frozenset(made | {name.rpartition(".")[2] for name in LEGACY_CONSTRUCTORS} | {"new"}) - {"Tensor"} | {"Tensor"}
 
 
 @dataclass(slots=True)
@@ -44,8 +36,10 @@ class _Facts:
     name: str = ""
     matters: bool = False
     names: set[str] = field(default_factory=set)
-    lines: int = 0
+    makes: list[tuple[str, ...]] = field(default_factory=list)  #: names of what may be factories, see `FactoryCalls`
     does: set[str] = field(default_factory=set)  #: ``builds`` objects, ``moves`` things, ``collects`` on self, ``optimizes``
+    keeps: Keeping | None = None  #: what a function stores in attributes
+    stored: set[str] | None = None  #: the attributes that other methods have to mention to matter; None: they all do
 
     def combined(self) -> bool:
         """Whether two things come together that matter only as a pair: a module and a move, a module and a list …"""
@@ -57,12 +51,38 @@ class _Facts:
 class Relevance:
     """The functions of one file that matter."""
 
-    def __init__(self, tree: ast.Module, index: TreeIndex) -> None:
-        self.aliases = _aliases(index)
+    def __init__(self, tree: ast.Module) -> None:
         self.all: list[_Facts] = []
+        self.unpacked: set[str] = set()  #: attributes that are looped over or subscripted
         self.module = _Facts(tree, name="<module>")
-        _Reader(self).block(tree.body, self.module, "")
-        self.functions = self._close()
+        reader = _Reader(self)
+        reader.block(tree.body, self.module, "")
+        self.mentions: dict[str, list[_Facts]] = {}  #: by whom each name is mentioned
+        every = (*self.all, self.module)
+        for facts in every:
+            for name in facts.names:
+                self.mentions.setdefault(name, []).append(facts)
+        for facts in every:
+            self._judge(facts, reader.calls)
+        self.functions = self._close() if any(f.matters for f in every) else set()
+
+    def _judge(self, facts: _Facts, calls: FactoryCalls) -> None:
+        """Decide whether a function matters by itself, and which attributes make its class matter."""
+        used = self._is_used(facts.cls) if facts.cls else True
+        if facts.matters:
+            return
+        if facts.keeps is not None:
+            lists = {name for name in facts.keeps.collections(self.unpacked if used else frozenset()) if any(f is not facts for f in self.mentions.get(name, ()))}
+            if lists:
+                facts.does.add("collects")
+        whole = facts.combined() and ("moves" in facts.does or {"registers", "hands over"} <= facts.does)
+        facts.matters = facts.combined() or calls.any_factory(facts.names, facts.makes)
+        if facts.matters and not whole and facts.keeps is not None:
+            facts.stored = facts.keeps.attributes(used)
+
+    def _is_used(self, cls: str) -> bool:
+        """Whether a class is mentioned outside of its own methods."""
+        return any(f.cls != cls for f in self.mentions.get(cls, ()))
 
     def __contains__(self, node: ast.AST) -> bool:
         return node in self.functions
@@ -79,7 +99,7 @@ class Relevance:
         rest = [f for f in (*self.all, self.module) if not f.matters]
         for f in pending:
             if f.cls and f.name in ("__init__", CLASS_LEVEL):  # what it keeps is used in the other methods
-                chosen.update(other.node for other in by_class[f.cls])
+                chosen.update(other.node for other in by_class[f.cls] if f.stored is None or not f.stored.isdisjoint(other.names))
         while pending:
             for f in pending:
                 if f.cls:
@@ -102,138 +122,228 @@ CLASS_LEVEL = "<class>"
 COMMON = frozenset({"forward", "step", "update", "get", "reset", "run", "main", "build", "train", "eval", "to", "call", "<module>", "<class>"})
 
 
-def _aliases(index: TreeIndex) -> frozenset[str]:
-    """Other names under which factories, and what is in ``torch.cuda``, are known in this file."""
-    factories = factory_names()
-    found = set()
-    for imported in index.nodes(ast.Import):
-        found.update(a.asname for a in imported.names if a.asname and a.name == "torch.cuda")
-    for node in index.nodes(ast.ImportFrom):
-        for alias in node.names:
-            if node.module == "torch.cuda":
-                found.add(alias.asname or alias.name)
-            if alias.asname and alias.name in factories:
-                found.add(alias.asname)
-    for assignment in index.nodes(ast.Assign):
-        if isinstance(assignment.value, ast.Attribute) and assignment.value.attr in factories:
-            found.update(t.id for t in assignment.targets if isinstance(t, ast.Name))
-    return frozenset(found)
-
-
 class _Reader:
     """Walks a file once, noting for each function what it mentions."""
 
     def __init__(self, owner: Relevance) -> None:
         self.owner = owner
-        self.factories = factory_names() | owner.aliases
+        self.calls = FactoryCalls()
+        self.handlers = {
+            ast.FunctionDef: self._function,
+            ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class,
+            ast.Name: self._name,
+            ast.Attribute: self._attribute,
+            ast.Constant: self._constant,
+            ast.Call: self._call,
+            ast.For: self._loop,
+            ast.AsyncFor: self._loop,
+            ast.comprehension: self._loop,
+            ast.Assign: self._assignment,
+            ast.AnnAssign: self._assignment,
+            ast.AugAssign: self._assignment,
+            ast.Expr: self._expression,
+            ast.Raise: self._raise,
+            ast.Subscript: self._subscript,
+            ast.Starred: self._subscript,
+            ast.Return: self._return,
+            ast.Import: self._import,
+            ast.ImportFrom: self._import,
+        }
 
     def block(self, body: list[ast.stmt], facts: _Facts, cls: str) -> None:
+        handlers = self.handlers
         for statement in body:
-            self.visit(statement, facts, cls)
+            handler = handlers.get(statement.__class__)
+            if handler is not None:
+                handler(statement, facts, cls)
+            else:
+                self.inside(statement, facts, cls)
 
     def visit(self, node: ast.AST, facts: _Facts, cls: str) -> None:
-        kind = type(node)
-        if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
-            own = _Facts(node, cls, node.name)  # type: ignore[attr-defined]
-            own.lines = (node.end_lineno or 0) - node.lineno  # type: ignore[attr-defined]
-            self.owner.all.append(own)
-            for decorator in node.decorator_list:  # type: ignore[attr-defined]
-                self.visit(decorator, facts, cls)
-            self.visit(node.args, facts, "")  # type: ignore[attr-defined]
-            self.block(node.body, own, "")  # type: ignore[attr-defined]
-            own.matters = own.matters or own.combined()
-            if facts.name != "<module>" or cls == "":
-                # a function inside a function is part of what surrounds it
-                if facts is not self.owner.module:
-                    facts.matters = facts.matters or own.matters
-                    facts.names |= own.names
-            return
-        if kind is ast.ClassDef:
-            level = _Facts(node, node.name, CLASS_LEVEL)  # type: ignore[attr-defined]
-            for statement in node.body:  # type: ignore[attr-defined]
-                defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-                self.visit(statement, facts if defines else level, node.name)  # type: ignore[attr-defined]
-            self.owner.all.append(level)
-            facts.names |= level.names
-            facts.matters = facts.matters or level.matters
-            for base in node.bases:  # type: ignore[attr-defined]
-                self.visit(base, facts, cls)
-            return
-        if kind is ast.Name:
-            name = node.id  # type: ignore[attr-defined]
-            facts.names.add(name)
-            if name in self.factories or name in TELLING:
+        handler = self.handlers.get(node.__class__)
+        if handler is not None:
+            handler(node, facts, cls)
+        else:
+            self.inside(node, facts, cls)
+
+    def inside(self, node: ast.AST, facts: _Facts, cls: str) -> None:
+        """Visit the children of a node."""
+        handlers = self.handlers
+        for name in child_fields(node.__class__):
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                for item in value:
+                    handler = handlers.get(item.__class__)
+                    if handler is not None:
+                        handler(item, facts, cls)
+                    elif isinstance(item, ast.AST):
+                        self.inside(item, facts, cls)
+            elif value is not None:
+                handler = handlers.get(value.__class__)
+                if handler is not None:
+                    handler(value, facts, cls)
+                elif isinstance(value, ast.AST):
+                    self.inside(value, facts, cls)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, facts: _Facts, cls: str) -> None:
+        own = _Facts(node, cls, node.name, keeps=Keeping(node.args))
+        self.owner.all.append(own)
+        for expression in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
+            if expression is not None:
+                self.visit(expression, facts, "")
+        self.block(node.body, own, "")
+        if (facts.name != "<module>" or cls == "") and facts is not self.owner.module:
+            # a function inside a function is part of what surrounds it
+            facts.matters = facts.matters or own.matters
+            facts.names |= own.names
+            facts.makes += own.makes
+            facts.does |= own.does
+            if facts.keeps is not None and own.keeps is not None:
+                facts.keeps.add(own.keeps)
+
+    def _class(self, node: ast.ClassDef, facts: _Facts, cls: str) -> None:
+        level = _Facts(node, node.name, CLASS_LEVEL)
+        for statement in node.body:
+            defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            self.visit(statement, facts if defines else level, node.name)
+        self.owner.all.append(level)
+        facts.names |= level.names
+        facts.makes += level.makes
+        facts.matters = facts.matters or level.matters
+        for base in node.bases:
+            self.visit(base, facts, cls)
+
+    def _name(self, node: ast.Name, facts: _Facts, cls: str) -> None:
+        facts.names.add(node.id)
+        if node.id in TELLING:
+            facts.matters = True
+
+    def _attribute(self, node: ast.Attribute, facts: _Facts, cls: str) -> None:
+        name = node.attr
+        facts.names.add(name)
+        if name in TELLING or name == "cuda":
+            facts.matters = True
+        elif name == "to":
+            facts.does.add("moves")
+        elif name == "parameters":
+            facts.does.add("optimizes")
+        elif name in self.calls.names and name != "Tensor":
+            facts.makes.append((*self.calls.path(node.value), name))
+        self.visit(node.value, facts, cls)
+
+    def _constant(self, node: ast.Constant, facts: _Facts, cls: str) -> None:
+        value = node.value
+        if value.__class__ is str and value[:4] == "cuda":  # type: ignore[index]
+            facts.matters = True
+
+    def _call(self, node: ast.Call, facts: _Facts, cls: str) -> None:
+        function = node.func
+        is_method = isinstance(function, ast.Attribute)
+        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        for keyword in node.keywords:
+            if keyword.arg in ("return_tensors", "weight", "pos_weight"):
                 facts.matters = True
-            return
-        if kind is ast.Attribute:
-            name = node.attr  # type: ignore[attr-defined]
-            facts.names.add(name)
-            if name in self.factories or name in TELLING or name == "cuda":
-                facts.matters = True
-            elif name == "to":
-                facts.does.add("moves")
-            elif name == "parameters":
-                facts.does.add("optimizes")
-            self.visit(node.value, facts, cls)  # type: ignore[attr-defined]
-            return
-        if kind is ast.Constant:
-            value = node.value  # type: ignore[attr-defined]
-            if isinstance(value, str) and value[:4] == "cuda":
-                facts.matters = True
-            return
-        if kind is ast.Call:
-            function = node.func  # type: ignore[attr-defined]
-            name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-            if any(keyword.arg in ("return_tensors", "weight", "pos_weight") for keyword in node.keywords):  # type: ignore[attr-defined]
-                facts.matters = True
-            if name[:1].isupper():
-                facts.does.add("builds")
-                if any(isinstance(a, ast.Attribute) for a in node.args):  # type: ignore[attr-defined]
-                    facts.does.add("hands over")
-                if facts.name == "forward" and isinstance(function, ast.Attribute):
-                    facts.matters = True  # a layer that is built at every call
-            elif name in ("append", "extend", "insert") and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Attribute):
-                facts.does.add("collects")
+        if name[:1].isupper() and is_product(name):
+            facts.does.add("builds")
+            if any(isinstance(a, ast.Attribute) for a in node.args):
+                facts.does.add("hands over")
+            if facts.name == "forward" and is_method:
+                facts.matters = True  # a layer that is built at every call
+        elif name in ("append", "extend", "insert") and facts.keeps is not None and isinstance(function, ast.Attribute):
+            facts.keeps.appended(function.value)
+        if name in REGISTERING:
             if name == "register_buffer":
                 facts.does.add("registers")
-            if name in REGISTERING:
-                inner = _Facts(node)
-                for child in ast.iter_child_nodes(node):
-                    self.visit(child, inner, cls)
-                facts.names |= inner.names
-                return
-        elif kind is ast.For or kind is ast.comprehension or kind is ast.AsyncFor:
-            if _reads_batches(node.iter):  # type: ignore[attr-defined]
-                facts.matters = True
-        elif kind is ast.Assign or kind is ast.AnnAssign or kind is ast.AugAssign:
-            targets = node.targets if kind is ast.Assign else [node.target]  # type: ignore[attr-defined]
-            if any(isinstance(t, ast.Attribute) or (isinstance(t, ast.Subscript) and isinstance(t.value, ast.Attribute)) for t in targets):
-                if isinstance(node.value, CONTAINERS) or isinstance(targets[0], ast.Subscript):  # type: ignore[attr-defined]
-                    facts.does.add("collects")
-        elif kind is ast.Expr:
-            if _drops_move(node.value):  # type: ignore[attr-defined]
-                facts.matters = True
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, ast.AST):
-                self.visit(value, facts, cls)
-            elif isinstance(value, list):
-                for item in value:
-                    if isinstance(item, ast.AST):
-                        self.visit(item, facts, cls)
+            inner = _Facts(node)
+            self.inside(node, inner, cls)
+            facts.names |= inner.names
+            return
+        self.calls.excuse(node)
+        if name in self.calls.names or not name:
+            if not self.calls.is_placed(node):
+                self.visit(function, facts, cls)
+                if name == "Tensor" and isinstance(function, ast.Attribute):
+                    facts.makes.append((*self.calls.path(function.value), name))
+                elif name == "Tensor":
+                    facts.makes.append((name,))
+            elif isinstance(function, ast.Attribute):
+                self.visit(function.value, facts, cls)
+        else:
+            self.visit(function, facts, cls)
+        tests_class = name in ("isinstance", "issubclass", "cast")
+        for argument in node.args:
+            if not tests_class and self.calls.last(argument) == "Tensor":
+                facts.makes.append(("torch", "Tensor"))
+            self.visit(argument, facts, cls)
+        for keyword in node.keywords:
+            self.visit(keyword.value, facts, cls)
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.comprehension, facts: _Facts, cls: str) -> None:
+        if self._reads_batches(node.iter):
+            facts.matters = True
+        self.inside(node, facts, cls)
+
+    def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, facts: _Facts, cls: str) -> None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            self.visit(target, facts, cls)
+        if node.value is not None:
+            self.calls.assigned(targets, node.value)
+            before = len(facts.makes)
+            self.visit(node.value, facts, cls)
+            if facts.keeps is not None:
+                facts.keeps.assigned(targets, node.value, len(facts.makes) > before)
+
+    def _expression(self, node: ast.Expr, facts: _Facts, cls: str) -> None:
+        if node.value.__class__ is ast.Constant:
+            return
+        if _drops_move(node.value):
+            facts.matters = True
+        self.visit(node.value, facts, cls)
+
+    def _subscript(self, node: ast.Subscript | ast.Starred, facts: _Facts, cls: str) -> None:
+        if isinstance(node.value, ast.Attribute):
+            self.owner.unpacked.add(node.value.attr)
+        self.inside(node, facts, cls)
+
+    def _reads_batches(self, node: ast.expr) -> bool:
+        """Whether a loop seems to run over a data loader."""
+        found = False
+        for child in walk(node):
+            if child.__class__ is ast.Name:
+                name = child.id  # type: ignore[attr-defined]
+            elif child.__class__ is ast.Attribute:
+                name = child.attr  # type: ignore[attr-defined]
+                self.owner.unpacked.add(name)
+            else:
+                continue
+            found = found or _batch_word(name)
+        return found
+
+    def _raise(self, node: ast.Raise, facts: _Facts, cls: str) -> None:
+        """What an error is given goes nowhere."""
+
+    def _return(self, node: ast.Return, facts: _Facts, cls: str) -> None:
+        value = node.value
+        if isinstance(value, ast.Call) and self.calls.last(value.func).endswith("Output"):  # a record of results
+            built = "builds" in facts.does
+            self.visit(value, facts, cls)
+            if not built:
+                facts.does.discard("builds")
+        elif value is not None:
+            self.visit(value, facts, cls)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, facts: _Facts, cls: str) -> None:
+        self.calls.imported(node)
 
 
-#: what a list or dict is written as
-CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.Name)
-
-
-def _reads_batches(node: ast.expr) -> bool:
-    """Whether a loop seems to run over a data loader."""
-    for child in ast.walk(node):
-        name = child.id if isinstance(child, ast.Name) else child.attr if isinstance(child, ast.Attribute) else ""
-        for word in name.lower().split("_"):
-            if word.endswith(("loader", "dl", "iter", "bar")) or word.startswith(BATCH_WORDS) or word == "val":
-                return True
+@cache
+def _batch_word(name: str) -> bool:
+    """Whether a name sounds like that of a data loader."""
+    for word in name.lower().split("_"):
+        if word.endswith(("loader", "dl", "iter", "bar")) or word.startswith(BATCH_WORDS) or word == "val":
+            return True
     return False
 
 

@@ -256,6 +256,8 @@ def _tensor_result(fact: Function, args: Arguments, values: list[Value], tensors
     flags = result.flags
     if asked is not None or fact.output_dtype in ("bool", "int") or fact.name in torch_api.DTYPE_METHODS:
         flags |= {"explicit_dtype"}
+    if fact.name.endswith("_like") or fact.name.startswith("new_"):
+        flags -= {"graph"}  # made after a pattern, not computed from it
     return result.replace(rank=rank, flags=flags)
 
 

@@ -20,19 +20,22 @@ def child_fields(cls: type) -> tuple[str, ...]:
         keep: tuple[str, ...] = tuple(f for f in cls._fields if f not in _SKIPPED)  # type: ignore[attr-defined]
         if cls is ast.arguments:
             keep = cls._fields  # type: ignore[attr-defined]
-        elif cls is ast.Constant:
+        elif cls is ast.Constant or cls is ast.MatchSingleton:
             keep = ()
         fields = _FIELDS[cls] = keep
     return fields
 
 
-def push_children(node: ast.AST, stack: list[ast.AST]) -> None:
+def push_children(node: ast.AST, stack: list[Any]) -> None:
     """Append the child nodes of a node to a list."""
-    for name in child_fields(node.__class__):
+    fields = _FIELDS.get(node.__class__)
+    if fields is None:
+        fields = child_fields(node.__class__)
+    for name in fields:
         value = getattr(node, name, None)
         if value.__class__ is list:
-            stack.extend(item for item in value if isinstance(item, ast.AST))
-        elif isinstance(value, ast.AST):
+            stack += [item for item in value if item is not None and item.__class__ is not str]
+        elif value is not None and value.__class__ is not str and value.__class__ is not int:
             stack.append(value)
 
 

@@ -119,8 +119,19 @@ class Value:
     def replace(self, **changes: Any) -> Value:
         """A copy with other fields."""
         copy = Value.__new__(Value)
-        for name in Value.__slots__:
-            object.__setattr__(copy, name, changes[name] if name in changes else getattr(self, name))
+        copy.kind = self.kind
+        copy.device = self.device
+        copy.dtype = self.dtype
+        copy.rank = self.rank
+        copy.origins = self.origins
+        copy.data = self.data
+        copy.items = self.items
+        copy.element = self.element
+        copy.ident = self.ident
+        copy.sources = self.sources
+        copy.flags = self.flags
+        for name, value in changes.items():
+            setattr(copy, name, value)
         return copy
 
     def key(self, depth: int = 3) -> Hashable:
@@ -228,7 +239,7 @@ def join(a: Value, b: Value) -> Value:
             kind,
             device=devices.join(a.device, b.device),
             dtype=a.dtype if a.dtype is b.dtype else DType.UNKNOWN,
-            rank=a.rank if a.rank == b.rank else None,
+            rank=_join_ranks(a.rank, b.rank),
             origins=merge_origins((a, b)) if a.origins is not b.origins else a.origins,
             ident=a.ident if a.ident == b.ident else None,
             sources=a.sources if a.sources == b.sources else (),
@@ -253,6 +264,12 @@ def join(a: Value, b: Value) -> Value:
     if kind in (Kind.METHOD, Kind.EXTERNAL):
         return UNKNOWN
     return Value(kind, dtype=a.dtype if a.dtype is b.dtype else DType.UNKNOWN, sources=a.sources + b.sources)
+
+
+def _join_ranks(a: int | None, b: int | None) -> int | None:
+    if a == b:
+        return a
+    return -1 if a and b else None  # both have dimensions, how many is not known
 
 
 def _registered(a: Value, b: Value) -> frozenset[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def why_not(source: SourceText, changes: Sequence[c.Change]) -> str:
     """The reason why these changes cannot be made, or an empty string as far as can be told cheaply."""
     from devicefix.codemods.layout import Layout
-    from devicefix.codemods.statements import require_own_line
+    from devicefix.codemods.statements import require_own_line, require_room
 
     layout = Layout(source)
     try:
@@ -25,7 +25,9 @@ def why_not(source: SourceText, changes: Sequence[c.Change]) -> str:
                 node = getattr(change, field, None)
                 if isinstance(node, ast.AST):
                     layout.require_plain(node)
-            if isinstance(change, (c.InsertStatements, c.MoveStatement)):
+            if isinstance(change, c.InsertStatements):
+                require_room(layout, change)
+            elif isinstance(change, c.MoveStatement):
                 require_own_line(layout, change.anchor)
     except CannotChange as refusal:
         return refusal.reason

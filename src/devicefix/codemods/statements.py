@@ -76,6 +76,14 @@ def require_own_line(layout: Layout, statement: ast.stmt) -> None:
     _refuse_elif(layout, statement)
 
 
+def require_room(layout: Layout, change: InsertStatements) -> None:
+    """Raises `CannotChange` when there is no place for whole lines beside the anchor."""
+    if change.where == "before" and layout.begins_line(change.anchor):
+        _refuse_elif(layout, change.anchor)  # ``anchor; other``: above both
+    else:
+        require_own_line(layout, change.anchor)
+
+
 def _refuse_elif(layout: Layout, statement: ast.stmt) -> None:
     if isinstance(statement, ast.If) and layout.text.startswith("elif", layout.start(statement)):
         raise CannotChange("the statement is an `elif` branch")
@@ -85,7 +93,7 @@ def insert_statements(layout: Layout, change: InsertStatements) -> list[Edit]:
     """Whole lines before the anchor (and the comments that belong to it) or behind it."""
     anchor = change.anchor
     layout.require_plain(anchor)
-    require_own_line(layout, anchor)
+    require_room(layout, change)
     indent = layout.indentation(anchor)
     lines = [layout.reindent(line, indent) for line in change.lines]
     if change.where == "before":

@@ -54,10 +54,13 @@ def check_source(
     gc.disable()  # a syntax tree has no cycles, and the collector would walk it again and again while it grows
     try:
         source.tree()
-        found = suppress.directives(source)
+        later = suppress.only_for_others(source)
+        found = [] if later else suppress.directives(source)
         if suppress.ignores_file(found):
             return result
         findings = _run_rules(source, project, settings, active, analyse, result)
+        if later and findings:
+            found = suppress.directives(source)
     except SourceError as error:
         result.errors.append(FileError.of(error))
         return result
@@ -93,6 +96,8 @@ def _run_rules(
         result.errors.append(_internal(source, "the analysis", error))
         return []
     findings: list[Finding] = []
+    if getattr(facts, "silent", False):
+        return findings
     for rule in active:
         try:
             findings.extend(rule.check(facts))

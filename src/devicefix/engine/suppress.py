@@ -26,6 +26,7 @@ _NOQA = re.compile(
     re.IGNORECASE,
 )
 _MENTIONS = re.compile(r"devicefix\s*:|noqa", re.IGNORECASE)
+_OURS = re.compile(r"devicefix\s*:|noqa[^\n]*DVF", re.IGNORECASE)
 
 UNUSED = Rule(
     code="DVF901",
@@ -97,6 +98,11 @@ def directives(source: SourceText) -> list[Directive]:
         for match in _NOQA.finditer(text):
             found.append(Directive("noqa", _codes(match["codes"]), line, line, offset, offset + len(text)))
     return found
+
+
+def only_for_others(source: SourceText) -> bool:
+    """Whether no comment speaks to this tool by name; a bare ``noqa`` is of interest only where there is a finding."""
+    return _OURS.search(source.text) is None
 
 
 def _close(open_blocks: list[Directive], codes: tuple[str, ...], line: int) -> None:

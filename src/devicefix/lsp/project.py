@@ -31,12 +31,16 @@ class EditorProject(Project):
 
     def edited(self, path: Path, text: str | None) -> None:
         """An editor's buffer has a new text; None: it was closed, and the file counts again."""
+        was_open = path in self.overlay
         if text is None:
             self.overlay.pop(path, None)
         else:
             self.overlay[path] = text
-        self.forget(path)
-        self._stamps.pop(path, None)
+        if was_open and text is not None:
+            self._modules.pop(path, None)  # `forget` would also look for every imported file again
+        else:
+            self.forget(path)
+            self._stamps.pop(path, None)
 
     def changed_on_disk(self, paths: Iterable[Path] | None = None) -> set[Path]:
         """Forget files that are not open and were changed, created or deleted; None: look at every file in use."""

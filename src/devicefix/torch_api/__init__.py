@@ -95,7 +95,7 @@ from devicefix.torch_api.evidence import (
     TENSOR_CALLS,
     TENSOR_ONLY_ATTRIBUTES,
 )
-from devicefix.torch_api.host_only import host_callbacks, host_class, stays_on_cpu
+from devicefix.torch_api.host_only import brought_along, host_callbacks, host_class, stays_on_cpu
 from devicefix.torch_api.libraries import CONSTRUCTING_METHODS, external_class
 from devicefix.torch_api.lookup import attribute, function, method, module_class, optimizer_class
 from devicefix.torch_api.model import ExternalClass, Function, ModuleClass, OptimizerClass, OwnershipRule
@@ -124,6 +124,7 @@ __all__ = [
     "OwnershipRule",
     "accelerator_call",
     "attribute",
+    "brought_along",
     "canonical",
     "external_class",
     "function",

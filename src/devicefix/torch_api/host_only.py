@@ -76,6 +76,19 @@ def stays_on_cpu(callable_name: str, parameter: str) -> str:
     return arguments.get(parameter, "")
 
 
+#: (callable, parameter): PyTorch itself brings what is given there to the device of the other arguments.
+BROUGHT_ALONG: Final[dict[str, frozenset[str]]] = {"torch.nn.CTCLoss": frozenset({"targets"})}
+
+
+def brought_along(callable_name: str, parameter: str) -> bool:
+    """Whether PyTorch moves the argument ``parameter`` of that callable where it is needed.
+
+    >>> brought_along("torch.nn.CTCLoss", "targets")
+    True
+    """
+    return parameter in BROUGHT_ALONG.get(callable_name, frozenset())
+
+
 def host_class(name: str) -> str:
     """Why the methods of classes derived from ``name`` run on the CPU; "" when they need not."""
     return HOST_CLASSES.get(name) or HOST_CLASSES.get(canonical(name), "")
