@@ -116,7 +116,6 @@ LAYOUTS = [
     pytest.param({"src/p/__init__.py": "", "src/p/layers.py": LAYER}, "src/p/main.py", "from p.layers import Layer", "Layer", id="src-layout"),
     pytest.param({"src/p/__init__.py": "", "src/p/layers.py": LAYER}, "scripts/main.py", "from p.layers import Layer", "Layer", id="script-beside-src"),
     pytest.param({"p/__init__.py": "", "p/layers.py": LAYER}, "main.py", "import p.layers", "p.layers.Layer", id="dotted"),
-    pytest.param({"layers.py": LAYER}, "main.py", "try:\n    from missing import Layer\nexcept ImportError:\n    from layers import Layer", "Layer", id="fallback"),
 ]  # fmt: skip
 
 
@@ -125,6 +124,12 @@ def test_classes_of_the_project(tmp_path: Path, files: dict[str, str], main: str
     use = USE.format(imports=imports, layer=layer)
     line = use.lstrip()[: use.lstrip().index("return")].count("\n") + 1
     assert project_codes(tmp_path, {**files, main: use}, main) == [("DVF201", line)]
+
+
+def test_what_another_library_may_provide_is_not_taken_for_the_fallback(tmp_path: Path) -> None:
+    imports = "try:\n    from missing import Layer\nexcept ImportError:\n    from layers import Layer"
+    files = {"layers.py": LAYER, "main.py": USE.format(imports=imports, layer="Layer")}
+    assert project_codes(tmp_path, files, "main.py") == []
 
 
 @pytest.mark.parametrize(

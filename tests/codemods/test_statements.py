@@ -164,12 +164,18 @@ def test_a_decorated_function_takes_statements_above_its_decorators() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["a; ANCHOR\n", "ANCHOR; a\n", "if c: ANCHOR\n", "class A: ANCHOR\n", "if c: \\\n  ANCHOR\n", "else_ = 1; ANCHOR\n"],
+    ["a; ANCHOR\n", "if c: ANCHOR\n", "class A: ANCHOR\n", "if c: \\\n  ANCHOR\n", "else_ = 1; ANCHOR\n"],
 )
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_an_anchor_that_shares_its_line_takes_nothing(code: str, where: str) -> None:
     with pytest.raises(CheckFailed, match="shares its line"):
         changed(code, insertion(where))
+
+
+def test_the_first_statement_of_a_line_takes_lines_above_it_only() -> None:
+    assert changed("if c:\n    ANCHOR; a  # both\n", insertion("before")) == "if c:\n    new = 1\n    ANCHOR; a  # both\n"
+    with pytest.raises(CheckFailed, match="shares its line"):
+        changed("ANCHOR; a\n", insertion("after"))
 
 
 def test_nothing_goes_before_an_elif() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import toy
-from devicefix.engine.run import Outcome, run
+from devicefix.engine.outcome import Outcome
+from devicefix.engine.run import run
 from devicefix.findings import Applicability, Finding, Fix, Position, Related, Span
 from devicefix.report import WITH_EDITS, renderer
 from devicefix.report.style import Style

@@ -109,8 +109,7 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
     if kind is Kind.OBJECT:
         return modules.call_instance(it, frame, node, function, args)
     if kind is Kind.MODULE:
-        opaque.meet_inputs(it, frame, node, function, node.func, args)
-        return Value(Kind.UNKNOWN, device=function.device, flags=frozenset({"likely_tensor"}))
+        return modules.call_alternatives(it, frame, node, function, args)
     if kind is Kind.UNKNOWN:
         return unknown_call(it, frame, node, function, args)
     return UNKNOWN
@@ -300,7 +299,7 @@ def bind(
             Kind.MAPPING, items=rest_keywords, element=args.keywords.get("**", UNKNOWN) if args.keyword_splat else None
         )
     for parameter in info.parameters:
-        names[parameter.arg] = _with_annotation(names[parameter.arg], parameter)
+        names[parameter.arg] = _with_annotation(names[parameter.arg], parameter, info.module)
     return names
 
 
@@ -312,11 +311,11 @@ def _default(it: Interpreter, info: FunctionInfo, parameter: ast.arg, default: a
     return it.evaluate(Frame(info.module, None, {}), default)
 
 
-def _with_annotation(value: Value, parameter: ast.arg) -> Value:
+def _with_annotation(value: Value, parameter: ast.arg, module: ModuleInfo) -> Value:
     """An unknown argument is what the annotation says."""
     if value.kind is not Kind.UNKNOWN or parameter.annotation is None:
         return value
-    kind = annotation_kind(parameter.annotation)
+    kind = annotation_kind(parameter.annotation, module)
     return annotated(value, kind)
 
 

@@ -12,7 +12,7 @@ from devicefix.analysis.container_keys import bad_key, key_doubt
 from devicefix.analysis.container_uses import keys_stored, trouble_in_use
 from devicefix.analysis.ownership import holds_saved_state, modules_inside
 from devicefix.analysis.spelling import spelling
-from devicefix.analysis.values import Kind, Obj, Value, elements
+from devicefix.analysis.values import Kind, Obj, Value, elements, module_objects
 from devicefix.codemods.changes import AddImport, Change, ReplaceExpression, WrapExpression
 
 if TYPE_CHECKING:
@@ -46,9 +46,8 @@ class Container:
     def members(self) -> Iterator[Value]:
         """Everything seen in the container."""
         for value in self.values:
-            yield from elements(value)
-            if value.element is not None:
-                yield value.element
+            for member in (*elements(value), *([value.element] if value.element is not None else ())):
+                yield from module_objects(member) or (member,)
 
 
 def containers_met(facts: FileFacts, kind: str) -> Iterator[Container]:

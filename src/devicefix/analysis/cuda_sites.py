@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ class Site:
 
 def cuda_sites(facts: FileFacts) -> list[Site]:
     """Every site of a file, in source order."""
+    if "cuda" not in facts.source.text:
+        return []
     found = []
     scratch = scratch_calls(facts)  # these follow an input, not a device variable
     for node in facts.nodes(ast.Call):
@@ -118,6 +121,8 @@ def _makes_tensors(facts: FileFacts, node: ast.Call) -> bool:
 def _excused(facts: FileFacts, site: Site) -> bool:
     """Overrides of the move itself, other objects with a method of that name, loaders' workers, ``map_location``."""
     node = site.node
+    if _comes_back(facts, site):
+        return True
     if site.kind == "cuda" and isinstance(node.func, ast.Attribute):
         receiver = node.func.value
         if isinstance(receiver, ast.Call) and path_of(receiver.func) == "super":
@@ -130,12 +135,45 @@ def _excused(facts: FileFacts, site: Site) -> bool:
         if isinstance(current, ast.Lambda) and any(a.arg in ("storage", "loc", "s") for a in current.args.args):
             return True
         if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if CARD_ONLY_NAMES.search(current.name) or _is_distributed(facts, current):
+                return True
             if current.name in worker_functions(facts) or current.name in MOVERS or "collate" in current.name or current.name in ("__getitem__", "worker_init_fn"):
                 return True
             if any(_mentions_guard(d) for d in current.decorator_list):
                 return True
         current = facts.parents.get(current)
     return False
+
+
+#: functions that say by their name that they are for the card
+CARD_ONLY_NAMES = re.compile(r"(?:^|_)(?:to|on|for|move|use|with)_(?:gpu|cuda)|(?:gpu|cuda)_only|^(?:gpu|cuda)_|tensorrt|(?:^|_)trt(?:_|$)")
+
+
+def _is_distributed(facts: FileFacts, function: ast.AST) -> bool:
+    """Whether a function calls ``torch.distributed``: its processes have a card each."""
+    if "dist" not in facts.source.text:
+        return False
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            head = path_of(node) or ""
+            if head.startswith(("torch.distributed.", "dist.")) and "is_available" not in head:
+                return True
+    return False
+
+
+def _comes_back(facts: FileFacts, site: Site) -> bool:
+    """``net.to("cuda")`` … ``net.to(device)``: two devices on purpose."""
+    function = site.node.func
+    inside = facts.function(site.node)
+    if not isinstance(function, ast.Attribute) or inside is None or not isinstance(facts.parents.get(site.node), ast.Expr):
+        return False
+    receiver = ast.unparse(function.value)
+    return any(
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
+        and node.value.func.attr in ("to", "cpu") and ast.unparse(node.value.func.value) == receiver
+        and not any(device_literal(facts, a).startswith("cuda") for a in node.value.args)
+        for node in ast.walk(inside.node)
+    )  # fmt: skip
 
 
 def worker_functions(facts: FileFacts) -> set[str]:

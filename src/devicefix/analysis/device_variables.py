@@ -120,7 +120,7 @@ class DeviceVariables:
                 continue
             if name in parameters:
                 parameter = parameters[name]
-                if annotation_kind(parameter.annotation).endswith("device") or (name in NAMES and name in self.uses):
+                if annotation_kind(parameter.annotation, self.facts.module).endswith("device") or (name in NAMES and name in self.uses):
                     if not _optional(function, name):
                         return DeviceVariable(name, "local")
                 continue

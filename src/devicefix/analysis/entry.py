@@ -18,6 +18,8 @@ from devicefix.analysis.relevance import Relevance
 from devicefix.analysis.values import MAYBE_NONE, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
     from devicefix.analysis.project import Project
     from devicefix.settings import Settings
@@ -42,17 +44,15 @@ def analyse(source: SourceText, *, project: Project, settings: Settings, everyth
     module = project.add(source.path, source)
     it = Interpreter(project, settings)
     it.home = module
-    if everything:
-        it.relevance = None
-    else:
-        it.relevance = Relevance(module.tree)
-        if not it.relevance.functions:
-            return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
+    module.tree  # noqa: B018  a file that cannot be parsed ends here
     frozen = gc.isenabled()
     limit = sys.getrecursionlimit()
     gc.disable()
     sys.setrecursionlimit(max(limit, DEEP))  # a sum of a thousand terms is a tree a thousand levels deep
     try:
+        it.relevance = None if everything else Relevance(module.tree)
+        if it.relevance is not None and not it.relevance.functions:
+            return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
         _run_module(it, module)
         _run_unreached(it, module)
     finally:
@@ -169,7 +169,7 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
     run_body(it, frame, info)
 
 
-def run_function(it: Interpreter, info: FunctionInfo, outer: dict[str, Value] | None = None) -> None:
+def run_function(it: Interpreter, info: FunctionInfo, outer: MutableMapping[str, Value] | None = None) -> None:
     """Run a function that nobody was seen to call: its parameters are what their uses say."""
     host = any(word in info.name.lower() for word in HOST_FUNCTIONS) or info.name.startswith("test_")
     device = None if host else symbol(("root", info.node))

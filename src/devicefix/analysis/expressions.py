@@ -324,7 +324,7 @@ def _subscript(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
 
 def _lambda(it: Interpreter, frame: Frame, node: ast.Lambda) -> Value:
     info = frame.module.function(node, None, frame.function)
-    return Value(Kind.FUNCTION, data=Closure(info, frame.names, frame.module))
+    return Value(Kind.FUNCTION, data=Closure(info, frame.inside if frame.function is not None else frame.names, frame.module))
 
 
 def _walrus(it: Interpreter, frame: Frame, node: ast.NamedExpr) -> Value:

@@ -1,4 +1,4 @@
-"""Which calls of a file may be calls of a tensor factory whose result stays on the default device, by their looks alone."""
+"""Which calls of a file may make a tensor that stays on the default device, by their looks alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from devicefix.torch_api import LEGACY_CONSTRUCTORS
 
 #: libraries without tensors; what their functions are called does not matter
 HOST_LIBRARIES = frozenset(
-    {"numpy", "math", "random", "scipy", "cv2", "PIL", "pandas", "tensorflow", "jax", "itertools", "collections", "sklearn",
-     "matplotlib", "skimage", "string", "cmath", "statistics", "builtins", "typing", "typing_extensions", "autograd", "paddle",
-     "sympy", "networkx", "librosa", "tqdm", "uuid", "secrets", "hashlib", "re", "os", "sys"}
+    {"numpy", "math", "random", "scipy", "cv2", "PIL", "pandas", "tensorflow", "jax", "itertools", "collections",
+     "sklearn", "matplotlib", "skimage", "string", "cmath", "statistics", "builtins", "typing", "typing_extensions", "autograd",
+     "sympy", "paddle", "networkx", "librosa", "tqdm", "uuid", "secrets", "hashlib", "re", "os", "sys"}
 )  # fmt: skip
 
 #: methods that put a tensor, or what is read off it, elsewhere: whatever made it, the result is not on the default device
@@ -22,7 +22,7 @@ READ_ATTRIBUTES = frozenset({"shape", "device", "dtype", "ndim"})
 #: methods that keep the device and meet no other tensor when they are called with constants and names of sizes
 SAME_PLACE = frozenset(
     {"unsqueeze", "squeeze", "view", "reshape", "repeat", "expand", "expand_as", "view_as", "permute", "transpose", "t", "flatten",
-     "contiguous", "detach", "clone", "float", "double", "half", "long", "int", "bool", "requires_grad_", "zero_", "uniform_",
+     "contiguous", "detach", "clone", "float", "double", "half", "long", "int", "bool", "zero_", "uniform_",
      "normal_", "fill_", "exponential_", "exp", "log", "sqrt", "abs", "neg", "cumsum", "flip", "triu", "tril", "diag", "numpy",
      "unbind", "chunk", "split", "byte", "bfloat16", "to"}
 )  # fmt: skip
@@ -147,7 +147,7 @@ class FactoryCalls:
         """Whether what a call makes is put on some device in the same expression."""
         if id(node) in self.excused:
             return True
-        return any(k.arg == "device" and _is_place(k.value) for k in node.keywords)
+        return any(k.arg == "device" and _is_place(k.value) for k in node.keywords) and not _is_leaf(node)
 
     def excuse(self, node: ast.Call) -> None:
         """Note the factory call that a move or a conversion to numbers is applied to at once."""
@@ -167,7 +167,8 @@ class FactoryCalls:
             if isinstance(node, ast.Call):
                 function = node.func
                 if self.last(function) in self.names and self.last(function) != "new":
-                    self.excused.add(id(node))
+                    if not _is_leaf(node):
+                        self.excused.add(id(node))
                     return
                 if not isinstance(function, ast.Attribute) or function.attr not in SAME_PLACE or not all(map(_is_plain, node.args)):
                     return
@@ -184,6 +185,11 @@ class FactoryCalls:
                 node = node.right
             else:
                 return
+
+
+def _is_leaf(node: ast.Call) -> bool:
+    """Whether gradients are recorded for what a call makes: a copy of it on another device is no leaf."""
+    return any(k.arg == "requires_grad" for k in node.keywords)
 
 
 def _moves(node: ast.Call) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,12 +16,19 @@ if TYPE_CHECKING:
     from devicefix.analysis.values import Obj
 
 
+class Enclosing(ChainMap[str, "Value"]):
+    """The names that a function sees of all the functions around it, innermost first. An assignment changes the name where it is."""
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        next((names for names in self.maps if name in names), self.maps[0])[name] = value
+
+
 class Frame:
     """The state of one function while it is interpreted."""
 
     __slots__ = (
         "assumed", "conditions", "depth", "function", "leaves", "loops", "module", "names", "outer", "returns",
-        "call", "caller", "for_loops", "parent", "self_object", "self_name", "statement", "yields",
+        "_inside", "call", "caller", "for_loops", "parent", "self_object", "self_name", "statement", "yields",
     )
 
     def __init__(
@@ -28,7 +37,7 @@ class Frame:
         function: FunctionInfo | None,
         names: dict[str, Value],
         *,
-        outer: dict[str, Value] | None = None,
+        outer: MutableMapping[str, Value] | None = None,
         self_object: Obj | None = None,
         self_name: str = "",
         assumed: bool = False,
@@ -37,7 +46,8 @@ class Frame:
         self.module = module
         self.function = function
         self.names = names
-        self.outer = outer  #: names of the function around this one
+        self.outer = outer  #: names of the functions around this one
+        self._inside: MutableMapping[str, Value] | None = None
         self.self_object = self_object
         self.self_name = self_name
         self.assumed = assumed
@@ -52,6 +62,13 @@ class Frame:
         self.caller: Scope | None = None  #: of the call; taken once, since the caller stands still meanwhile
         self.parent: Frame | None = None
         self.for_loops: list[ast.For | ast.AsyncFor] = []
+
+    @property
+    def inside(self) -> MutableMapping[str, Value]:
+        """The names as functions inside this one see them."""
+        if self._inside is None:
+            self._inside = Enclosing(self.names, self.outer) if self.outer else self.names
+        return self._inside
 
     def scope(self) -> Scope:
         """A snapshot of this frame."""

@@ -24,6 +24,7 @@ from devicefix.analysis.values import (
     elements,
     join,
     join_all,
+    module_objects,
 )
 
 if TYPE_CHECKING:
@@ -227,7 +228,9 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         value = value.replace(flags=value.flags | {"buffer"})
         if obj.device is not None:
             value = value.replace(device=obj.device if value.device is not None and value.device.host and not value.origins else value.device)
-    elif value.is_tensor and not obj.is_module and (value.has("parameter") or value.has("buffer")) and statement is not None:
+    elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
+        value = value.replace(device=None, origins=())  # the same object wherever it is moved, by whoever owns it
+    elif value.is_tensor and not obj.is_module and value.has("buffer") and statement is not None:
         # the owner replaces its buffer when it moves; this name keeps the old one
         alias = _attribute_origin(frame, obj, name, statement, value.origins, "alias")
         value = value.replace(origins=(alias,), flags=value.flags - {"buffer", "parameter"})
@@ -274,6 +277,9 @@ def _collection(it: Interpreter, frame: Frame, obj: Obj, name: str, statement: a
             return inner
         if inner.kind in (Kind.SEQUENCE, Kind.MAPPING):
             return _map(inner, mark)
+        if inner.kind is Kind.MODULE:
+            for alternative in module_objects(inner):
+                mark(alternative)
         return inner
 
     return _map(value, mark)
@@ -320,11 +326,13 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
             _move(it, value.data, device, seen)
         elif value.kind is Kind.MODULE:
             obj.attrs[name] = value.replace(device=device)
+            for alternative in module_objects(value):
+                _move(it, alternative.data, device, seen)
         elif value.is_tensor and (value.has("parameter") or value.has("buffer")):
             obj.attrs[name] = value.replace(device=device, origins=())
     for child in obj.children:
-        if child.kind is Kind.OBJECT and child.data.is_module:
-            _move(it, child.data, device, seen)
+        for member in module_objects(child):
+            _move(it, member.data, device, seen)
     # the tensors of a ParameterList are parameters
     obj.children = [c.replace(device=device, origins=()) if c.is_tensor else c for c in obj.children]
     _move_shared_parameters(obj, device)
@@ -342,8 +350,9 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
 def _move_members(it: Interpreter, value: Value, device: Device | None, seen: set[int]) -> None:
     """Move the modules in a list or dict."""
     for inner in (*elements(value), *([value.element] if value.element is not None else ())):
-        if inner.kind is Kind.OBJECT and inner.data.is_module:
-            _move(it, inner.data, device, seen)
+        if inner.is_module:
+            for member in module_objects(inner):
+                _move(it, member.data, device, seen)
         elif inner.kind in (Kind.SEQUENCE, Kind.MAPPING):
             _move_members(it, inner, device, seen)
 
@@ -370,9 +379,11 @@ def _move_shared_parameters(obj: Obj, device: Device | None) -> None:
 def escape(it: Interpreter, values: Iterable[Value]) -> None:
     """Modules that are given to unseen code may be moved by it; of those that nobody moved so far, nothing is known then."""
     for value in values:
-        if value.kind is Kind.OBJECT and value.data.is_module and value.data.origins:
-            _move(it, value.data, None, set())
-            it.heap_version += 1
+        if value.is_module:
+            for member in module_objects(value):
+                if member.data.origins:
+                    _move(it, member.data, None, set())
+                    it.heap_version += 1
         elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
             escape(it, elements(value))
 

@@ -7,7 +7,7 @@ followed with the values of the arguments. Nothing is executed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
@@ -73,7 +73,7 @@ class Interpreter:
         self.ancestries: dict[ClassInfo, tuple[list[ClassInfo], list[str]]] = {}
         self.lazy_imports = False  #: module-level imports of the checked file are followed when a name is used
         #: functions inside functions, with the names around them; run at the end if nobody called them
-        self.pending: list[tuple[FunctionInfo, dict[str, Value]]] = []
+        self.pending: list[tuple[FunctionInfo, MutableMapping[str, Value]]] = []
 
     def matters(self, node: ast.AST) -> bool:
         """Whether a function (or module body) of the checked file can lead to a finding."""
@@ -135,7 +135,9 @@ class Interpreter:
             if value.ident is None and value.is_tensor:
                 value = value.replace(ident=("name", target))
             if frame.function is not None and target.id in frame.function.outer_names:
-                self.globals.setdefault(frame.module, {})[target.id] = value
+                around = frame.outer if target.id in frame.function.enclosing_names else None
+                (self.globals.setdefault(frame.module, {}) if around is None else around)[target.id] = value
+                self.heap_version += 1  # results of calls that read it hold no longer
             frame.names[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(frame, target.elts, value, node)
@@ -500,7 +502,7 @@ def _function(it: Interpreter, frame: Frame, s: ast.FunctionDef | ast.AsyncFunct
     for default in (*s.args.defaults, *(d for d in s.args.kw_defaults if d is not None)):
         it.evaluate(frame, default)
     info = frame.module.function(s, None, frame.function)
-    inner = frame.names if frame.function is not None else None
+    inner = frame.inside if frame.function is not None else None
     if inner is not None:
         it.pending.append((info, inner))
     frame.names[s.name] = Value(Kind.FUNCTION, data=Closure(info, inner, frame.module))

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Set
 
+from devicefix.analysis.tree_index import walk
+
 #: calls that give numbers and text
-PLAIN = frozenset({"int", "float", "len", "max", "min", "str", "round", "range", "abs", "bool", "sum", "isinstance", "format", "join", "repr"})
+PLAIN = frozenset(
+    {"int", "float", "len", "max", "min", "str", "round", "range", "abs", "bool", "sum", "isinstance", "format", "join", "repr"}
+)  # fmt: skip
 
 #: classes that are no modules, by the ends of their names
 _NO_PRODUCTS = ("Error", "Exception", "Warning")
@@ -43,7 +47,7 @@ class Keeping:
                 mine.setdefault(name, set()).update(sources)
 
     def collections(self, unpacked: Set[str]) -> set[str]:
-        """Attributes that may be lists of modules or tensors; ``unpacked`` ones may be because a caller gives such a list."""
+        """Attributes that may be lists of modules or tensors; ``unpacked`` ones may be lists that a caller gives."""
         listed = self.locals | {""}
         return {
             name for name, sources in self.lists.items()
@@ -51,10 +55,15 @@ class Keeping:
             or (sources == {"append"} and name not in self.built)
         }  # fmt: skip
 
-    def attributes(self, is_called: bool) -> set[str]:
-        """Attributes that may hold, in some way, a tensor or a list that was made here."""
-        plain = set() if is_called else self.parameters - self.locals - self.made
-        return self.collections(frozenset()) | {name for name, sources in self.holding.items() if sources - plain}
+    def tensors(self) -> set[str]:
+        """Attributes that may hold a tensor that was made here, or something that was given one."""
+        made = self.made | {""}
+        return {name for name, sources in self.holding.items() if not sources.isdisjoint(made)}
+
+    def looped(self, target: ast.expr, iterable: ast.expr) -> None:
+        """Note ``for target in iterable``."""
+        if self.made and any(isinstance(n, ast.Name) and n.id in self.made for n in walk(iterable)):
+            self.made.update(n.id for n in walk(target) if isinstance(n, ast.Name))
 
     def appended(self, owner: ast.expr) -> None:
         """Note ``owner.append(…)``."""
@@ -67,7 +76,8 @@ class Keeping:
 
     def assigned(self, targets: list[ast.expr], value: ast.expr, makes: bool) -> None:
         """Note an assignment. ``makes``: there is a factory call in the value."""
-        makes = makes or (bool(self.made) and any(isinstance(n, ast.Name) and n.id in self.made for n in ast.walk(value)))
+        if self.made and not makes:
+            makes = any(isinstance(n, ast.Name) and n.id in self.made for n in walk(value))
         for target in targets:
             self._bind(target, value, makes)
 
@@ -92,13 +102,10 @@ class Keeping:
                 self._sure(target.value)
 
     def _hold(self, attribute: str, value: ast.expr | None, makes: bool) -> None:
-        holding = self.holding.setdefault(attribute, set())
-        if makes or value is None:
-            holding.add("")
+        if makes:
+            self.holding.setdefault(attribute, set()).add("")
         elif isinstance(value, ast.Name):
-            holding.add(value.id)
-        elif not isinstance(value, (ast.Constant, ast.Compare, ast.JoinedStr)) and not (isinstance(value, ast.Call) and _called(value)[:1].isupper()):
-            holding.add("")
+            self.holding.setdefault(attribute, set()).add(value.id)
 
     def _sure(self, owner: ast.expr) -> None:
         if isinstance(owner, ast.Attribute):
@@ -121,7 +128,7 @@ class Keeping:
     def _members(self, attribute: str, elements: list[ast.expr]) -> None:
         sources = self.lists.setdefault(attribute, set())
         for element in elements:
-            for node in ast.walk(element):
+            for node in walk(element):
                 if isinstance(node, ast.Name):
                     sources.add(node.id)
                 elif (isinstance(node, ast.Call) and _called(node) not in PLAIN) or isinstance(node, (ast.Attribute, ast.Lambda)):

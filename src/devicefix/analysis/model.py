@@ -81,6 +81,11 @@ class FunctionInfo:
         return self._own.outer
 
     @property
+    def enclosing_names(self) -> frozenset[str]:
+        """Names declared ``nonlocal``."""
+        return self._own.enclosing
+
+    @property
     def is_generator(self) -> bool:
         return self._own.generator
 
@@ -170,20 +175,27 @@ class ModuleInfo:
     def torch_names(self) -> dict[str, str]:
         """What each name that an import of torch binds stands for, wherever in the file it is imported."""
         table: dict[str, str] = {}
-        for node in self.index.nodes(ast.Import):
-            for alias in node.names:
-                if alias.name.partition(".")[0] == "torch":
-                    table[alias.asname or "torch"] = alias.name if alias.asname else "torch"
-        for imported in self.index.nodes(ast.ImportFrom):
-            source = imported.module or ""
-            if not imported.level and source.partition(".")[0] == "torch":
-                table.update((alias.asname or alias.name, f"{source}.{alias.name}") for alias in imported.names if alias.name != "*")
+        for node in statements(self.tree.body):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name.partition(".")[0] == "torch":
+                        table[alias.asname or "torch"] = alias.name if alias.asname else "torch"
+        for node in statements(self.tree.body):
+            if isinstance(node, ast.ImportFrom):
+                source = node.module or ""
+                if not node.level and source.partition(".")[0] == "torch":
+                    table.update((alias.asname or alias.name, f"{source}.{alias.name}") for alias in node.names if alias.name != "*")
         return table
 
     def release(self) -> None:
         """Cut the references to and fro, so that the memory is free at once when nobody uses the module any more."""
         self._functions.clear()
         self._classes.clear()
+        self.shrink()
+
+    def shrink(self) -> None:
+        """Drop what only the rules want to know, and what is quickly found out again."""
+        self.__dict__.pop("index", None)
 
     @cached_property
     def bindings(self) -> dict[str, list[ast.stmt]]:
@@ -223,13 +235,14 @@ INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 class OwnNames:
     """The names of a function: what it binds, what it declares as somebody else's, and whether it yields."""
 
-    __slots__ = ("bound", "generator", "outer")
+    __slots__ = ("bound", "enclosing", "generator", "outer")
 
     def __init__(self, function: FunctionNode) -> None:
         args = function.args
         every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
         bound = {arg.arg for arg in every if arg is not None}
         outer: set[str] = set()
+        enclosing: set[str] = set()
         self.generator = False
         stack: list[ast.AST] = list(function.body) if isinstance(function.body, list) else [function.body]
         while stack:
@@ -263,10 +276,13 @@ class OwnNames:
                     bound.add(node.name)
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
                 outer.update(node.names)
+                if isinstance(node, ast.Nonlocal):
+                    enclosing.update(node.names)
                 continue
             push_children(node, stack)
         self.bound = frozenset(bound - outer)
         self.outer = frozenset(outer)
+        self.enclosing = frozenset(enclosing)
 
 
 def import_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
@@ -286,6 +302,26 @@ def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from top_level(inner)
         for handler in getattr(statement, "handlers", ()):
             yield from top_level(handler.body)
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements in source order, those in functions and classes too."""
+    for statement in body:
+        yield statement
+        if statement.__class__ in SIMPLE:
+            continue
+        for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+            inner = getattr(statement, field, None)
+            if inner and field in ("handlers", "cases"):
+                for part in inner:
+                    yield from statements(part.body)
+            elif inner:
+                yield from statements(inner)
+
+
+#: statements that hold no others
+SIMPLE = frozenset({ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Import, ast.ImportFrom, ast.Pass,
+                    ast.Assert, ast.Delete, ast.Global, ast.Nonlocal, ast.Break, ast.Continue})  # fmt: skip
 
 
 def statement_names(statement: ast.stmt) -> Iterator[str]:

@@ -23,6 +23,7 @@ from devicefix.analysis.values import (
     Origin,
     Value,
     join_all,
+    module_objects,
 )
 
 if TYPE_CHECKING:
@@ -134,6 +135,20 @@ def call_instance(it: Interpreter, frame: Frame, node: ast.Call, function: Value
     if obj.external.endswith(("DataParallel", "DistributedDataParallel")):
         return _parallel(it, frame, node, obj, args)
     return _call_torch_module(it, frame, node, obj, fact, args)
+
+
+#: alternatives of one module that are followed
+MOST_ALTERNATIVES = 8
+
+
+def call_alternatives(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
+    """``module(…)`` where the module is one of several: layers of one list, the arms of an ``if``."""
+    known = module_objects(function)
+    scatters = any(alternative.data.external.endswith("DataParallel") for alternative in known)
+    if not known or len(known) > MOST_ALTERNATIVES or scatters:
+        opaque.meet_inputs(it, frame, node, function, node.func, args)
+        return Value(Kind.UNKNOWN, device=function.device, flags=frozenset({"likely_tensor"}))
+    return join_all([call_instance(it, frame, node, alternative, args) for alternative in known])
 
 
 def _sequential(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, args: Arguments) -> Value:
@@ -405,7 +420,7 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
 def _members(receiver: Value, obj: Obj, name: str) -> Value:
     """``children()``, ``named_modules()`` and their like: one value stands for all of them, and moves them all."""
     inside = (*obj.attrs.values(), *obj.children)
-    members = [receiver] if name.endswith("modules") else [v for v in inside if v.kind is Kind.OBJECT and v.data.is_module]
+    members = [receiver] if name.endswith("modules") else [member for v in inside for member in module_objects(v)]
     element = Value(Kind.MODULE, device=obj.device, items=tuple(members))
     if name.startswith("named"):
         element = Value(Kind.SEQUENCE, items=(STRING, element), data="tuple")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis.values import Kind, Obj, Value, elements
+from devicefix.analysis.values import Kind, Obj, Value, elements, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
@@ -38,7 +38,10 @@ class Ownership:
                 self._hold(obj, child)
 
     def _hold(self, owner: Obj, value: Value, listed: bool = False) -> None:
-        if value.kind is Kind.OBJECT and value.data.is_module and value.data is not owner:
+        if value.kind is Kind.MODULE:
+            for member in module_objects(value):
+                self._hold(owner, member, listed)
+        elif value.kind is Kind.OBJECT and value.data.is_module and value.data is not owner:
             self._alive.append(value.data)
             if not listed:
                 self._owner.setdefault(id(value.data), owner)
@@ -111,8 +114,7 @@ def modules_inside(obj: Obj) -> Iterator[Obj]:
         seen.add(id(current))
         yield current
         for value in (*current.attrs.values(), *current.children):
-            if value.kind is Kind.OBJECT and value.data.is_module:
-                queue.append(value.data)
+            queue.extend(member.data for member in module_objects(value))
 
 
 def _parameters(obj: Obj) -> bool:

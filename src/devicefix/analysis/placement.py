@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.first_turn import replaced_at_first
 from devicefix.analysis.host_tables import is_host_table
 from devicefix.analysis.references import Reference, references, seen_as_tensor
 from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
@@ -53,7 +54,10 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
             new = found.setdefault(origin.node, NewTensor(origin.node))
             new.mixes.append(mix)
             new.origins.append(origin)
-    made = [new for new in found.values() if not is_host_table(facts, new.mixes)]
+    made = [
+        new for new in found.values()
+        if not is_host_table(facts, new.mixes) and not replaced_at_first(facts, new.call, new.mixes)
+    ]  # fmt: skip
     yield from sorted(made, key=lambda new: (new.call.lineno, new.call.col_offset))
 
 

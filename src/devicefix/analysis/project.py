@@ -7,6 +7,7 @@ from pathlib import Path
 
 from devicefix.analysis.model import ModuleInfo
 from devicefix.analysis.trace import Looked, Trace
+from devicefix.source.stamps import NO_STAMP, Stamp, stamp_of
 from devicefix.source.text import SourceError, SourceText
 
 #: larger files hold generated tables far more often than classes that somebody derives from
@@ -31,6 +32,7 @@ class Project:
         self.dependencies: dict[Path, set[Path]] = {}
         #: everything that was asked for since `begin`, found or not; a cache needs it
         self.trace = Trace()
+        self.stamps: dict[Path, Stamp] = {}  #: of the files that were read
 
     def begin(self) -> Trace:
         """A new record of what is asked for, filled from now on."""
@@ -42,7 +44,11 @@ class Project:
 
         To be called between two analyses: what one of them holds must stay the same object.
         """
-        size = sum(len(info.source.text) for info in self._modules.values() if info is not None)
+        size = 0
+        for info in self._modules.values():
+            if info is not None:
+                size += len(info.source.text)
+                info.shrink()
         for path, info in list(self._modules.items()):
             if size <= characters:
                 break
@@ -50,6 +56,7 @@ class Project:
                 size -= len(info.source.text)
                 info.release()
             del self._modules[path]
+            self.stamps.pop(path, None)
 
     def add(self, path: Path, source: SourceText) -> ModuleInfo:
         """Register a file whose text is already at hand."""
@@ -59,9 +66,16 @@ class Project:
         self._modules[path] = info
         return info
 
+    def share_tree(self, source: SourceText) -> None:
+        """Spare a file from being parsed again, if it was read for another one before."""
+        known = self._modules.get(source.path.absolute())
+        if known is not None:
+            source.share_tree(known.source)
+
     def forget(self, path: Path) -> None:
         """Drop what is known of a file that changed."""
         self._modules.pop(path.absolute(), None)
+        self.stamps.pop(path.absolute(), None)
         self._found.clear()
         self._looked.clear()
 
@@ -91,7 +105,9 @@ class Project:
         path, missing = self._found[key]
         self.trace.absent.update(missing)
         if path is not None:
-            self.trace.read.add(path)
+            if path not in self.stamps:
+                self.stamps[path] = NO_STAMP if path in self.overlay else stamp_of(path)
+            self.trace.read[path] = self.stamps[path]
         if not level:
             self._trace_package(importer.path)
         return path

@@ -8,8 +8,10 @@ returns are then unknown, which never makes a finding.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from devicefix.analysis.factory_calls import FactoryCalls
 from devicefix.analysis.keeping import Keeping, is_product
@@ -38,6 +40,8 @@ class _Facts:
     names: set[str] = field(default_factory=set)
     makes: list[tuple[str, ...]] = field(default_factory=list)  #: names of what may be factories, see `FactoryCalls`
     does: set[str] = field(default_factory=set)  #: ``builds`` objects, ``moves`` things, ``collects`` on self, ``optimizes``
+    results: set[str] = field(default_factory=set)  #: local names that stand for what a call gave, or a part of it
+    shares: set[str] = field(default_factory=set)  #: names that it declares ``global``
     keeps: Keeping | None = None  #: what a function stores in attributes
     stored: set[str] | None = None  #: the attributes that other methods have to mention to matter; None: they all do
 
@@ -53,6 +57,9 @@ class Relevance:
 
     def __init__(self, tree: ast.Module) -> None:
         self.all: list[_Facts] = []
+        self.globals: set[str] = set()  #: names of the module that may stand for tensors and modules made here
+        self.bases: dict[str, set[str]] = {}  #: of each class, by their last names
+        self.families: dict[str, set[str]] = {}
         self.unpacked: set[str] = set()  #: attributes that are looped over or subscripted
         self.module = _Facts(tree, name="<module>")
         reader = _Reader(self)
@@ -64,6 +71,7 @@ class Relevance:
                 self.mentions.setdefault(name, []).append(facts)
         for facts in every:
             self._judge(facts, reader.calls)
+        self._pair(every)
         self.functions = self._close() if any(f.matters for f in every) else set()
 
     def _judge(self, facts: _Facts, calls: FactoryCalls) -> None:
@@ -71,14 +79,25 @@ class Relevance:
         used = self._is_used(facts.cls) if facts.cls else True
         if facts.matters:
             return
+        lists: set[str] = set()
         if facts.keeps is not None:
-            lists = {name for name in facts.keeps.collections(self.unpacked if used else frozenset()) if any(f is not facts for f in self.mentions.get(name, ()))}
+            kept = facts.keeps.collections(self.unpacked if used else frozenset())
+            lists = {name for name in kept if any(f is not facts for f in self.mentions.get(name, ()))}
             if lists:
                 facts.does.add("collects")
         whole = facts.combined() and ("moves" in facts.does or {"registers", "hands over"} <= facts.does)
         facts.matters = facts.combined() or calls.any_factory(facts.names, facts.makes)
         if facts.matters and not whole and facts.keeps is not None:
-            facts.stored = facts.keeps.attributes(used)
+            facts.stored = lists | facts.keeps.tensors()
+
+    def _pair(self, every: tuple[_Facts, ...]) -> None:
+        """A module that one function builds may meet what another one moves, if the two know each other."""
+        builders = {f.name: f for f in every if "builds" in f.does and f.name not in COMMON and not f.name.startswith("__")}
+        for facts in every:
+            if "moves" in facts.does:
+                for name in facts.names & builders.keys():
+                    if builders[name] is not facts:
+                        facts.matters = builders[name].matters = True
 
     def _is_used(self, cls: str) -> bool:
         """Whether a class is mentioned outside of its own methods."""
@@ -86,6 +105,18 @@ class Relevance:
 
     def __contains__(self, node: ast.AST) -> bool:
         return node in self.functions
+
+    def _family(self, cls: str) -> set[str]:
+        """A class and the classes of this file that derive from it."""
+        known = self.families.get(cls)
+        if known is not None:
+            return known
+        family, before = {cls}, 0
+        while len(family) > before:
+            before = len(family)
+            family |= {name for name, bases in self.bases.items() if not bases.isdisjoint(family)}
+        self.families[cls] = family
+        return family
 
     def _close(self) -> set[ast.AST]:
         """Functions that matter and those that mention them, in any number of steps."""
@@ -99,21 +130,28 @@ class Relevance:
         rest = [f for f in (*self.all, self.module) if not f.matters]
         for f in pending:
             if f.cls and f.name in ("__init__", CLASS_LEVEL):  # what it keeps is used in the other methods
-                chosen.update(other.node for other in by_class[f.cls] if f.stored is None or not f.stored.isdisjoint(other.names))
+                for cls in self._family(f.cls):
+                    chosen.update(other.node for other in by_class.get(cls, ()) if f.stored is None or not f.stored.isdisjoint(other.names))
+        if self.module.matters:
+            wanted |= self.globals
         while pending:
             for f in pending:
-                if f.cls:
-                    wanted.add(f.cls)
-                    builder = constructors.get(f.cls)
+                for cls in self._family(f.cls) if f.cls else ():
+                    wanted.add(cls)
+                    builder = constructors.get(cls)
                     if builder is not None:
                         chosen.add(builder.node)
                 if f.name and not f.name.startswith("__") and f.name not in COMMON:
                     wanted.add(f.name)
+                wanted |= f.shares
             pending = [f for f in rest if f.node not in chosen and not wanted.isdisjoint(f.names)]
             chosen.update(f.node for f in pending)
             rest = [f for f in rest if f.node not in chosen]
         return chosen
 
+
+#: expressions whose value may be a module that was built elsewhere
+RESULTS = (ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.ListComp, ast.IfExp)
 
 #: stands for the statements of a class body
 CLASS_LEVEL = "<class>"
@@ -128,7 +166,7 @@ class _Reader:
     def __init__(self, owner: Relevance) -> None:
         self.owner = owner
         self.calls = FactoryCalls()
-        self.handlers = {
+        self.handlers: dict[type, Callable[[Any, _Facts, str], None]] = {
             ast.FunctionDef: self._function,
             ast.AsyncFunctionDef: self._function,
             ast.ClassDef: self._class,
@@ -149,6 +187,7 @@ class _Reader:
             ast.Return: self._return,
             ast.Import: self._import,
             ast.ImportFrom: self._import,
+            ast.Global: self._global,
         }
 
     def block(self, body: list[ast.stmt], facts: _Facts, cls: str) -> None:
@@ -193,17 +232,21 @@ class _Reader:
             if expression is not None:
                 self.visit(expression, facts, "")
         self.block(node.body, own, "")
+        if cls and "super" in own.names:
+            own.names |= self.owner.bases.get(cls, set())
         if (facts.name != "<module>" or cls == "") and facts is not self.owner.module:
             # a function inside a function is part of what surrounds it
             facts.matters = facts.matters or own.matters
             facts.names |= own.names
             facts.makes += own.makes
             facts.does |= own.does
+            facts.shares |= own.shares
             if facts.keeps is not None and own.keeps is not None:
                 facts.keeps.add(own.keeps)
 
     def _class(self, node: ast.ClassDef, facts: _Facts, cls: str) -> None:
         level = _Facts(node, node.name, CLASS_LEVEL)
+        self.owner.bases[node.name] = {self.calls.last(base) for base in node.bases}
         for statement in node.body:
             defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             self.visit(statement, facts if defines else level, node.name)
@@ -213,6 +256,9 @@ class _Reader:
         facts.matters = facts.matters or level.matters
         for base in node.bases:
             self.visit(base, facts, cls)
+
+    def _global(self, node: ast.Global, facts: _Facts, cls: str) -> None:
+        facts.shares.update(node.names)
 
     def _name(self, node: ast.Name, facts: _Facts, cls: str) -> None:
         facts.names.add(node.id)
@@ -234,7 +280,7 @@ class _Reader:
 
     def _constant(self, node: ast.Constant, facts: _Facts, cls: str) -> None:
         value = node.value
-        if value.__class__ is str and value[:4] == "cuda":  # type: ignore[index]
+        if isinstance(value, str) and value[:4] == "cuda":
             facts.matters = True
 
     def _call(self, node: ast.Call, facts: _Facts, cls: str) -> None:
@@ -242,7 +288,7 @@ class _Reader:
         is_method = isinstance(function, ast.Attribute)
         name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
         for keyword in node.keywords:
-            if keyword.arg in ("return_tensors", "weight", "pos_weight"):
+            if keyword.arg in ("return_tensors", "weight", "pos_weight", "generator"):
                 facts.matters = True
         if name[:1].isupper() and is_product(name):
             facts.does.add("builds")
@@ -260,17 +306,19 @@ class _Reader:
             facts.names |= inner.names
             return
         self.calls.excuse(node)
-        if name in self.calls.names or not name:
-            if not self.calls.is_placed(node):
+        if name in self.calls.names and name not in TELLING:
+            if self.calls.is_placed(node):
+                facts.does.add("moves")  # something is on a device
+            else:
                 self.visit(function, facts, cls)
                 if name == "Tensor" and isinstance(function, ast.Attribute):
                     facts.makes.append((*self.calls.path(function.value), name))
                 elif name == "Tensor":
                     facts.makes.append((name,))
-            elif isinstance(function, ast.Attribute):
-                self.visit(function.value, facts, cls)
         else:
             self.visit(function, facts, cls)
+            if function.__class__ is ast.Call or (name in facts.results and function.__class__ is ast.Name):
+                facts.does.add("builds")  # what some function gave is called: a module, most likely
         tests_class = name in ("isinstance", "issubclass", "cast")
         for argument in node.args:
             if not tests_class and self.calls.last(argument) == "Tensor":
@@ -282,16 +330,26 @@ class _Reader:
     def _loop(self, node: ast.For | ast.AsyncFor | ast.comprehension, facts: _Facts, cls: str) -> None:
         if self._reads_batches(node.iter):
             facts.matters = True
+        if facts.keeps is not None:
+            facts.keeps.looped(node.target, node.iter)
+        if isinstance(node.iter, ast.Name) and node.iter.id in facts.results and isinstance(node.target, ast.Name):
+            facts.results.add(node.target.id)
         self.inside(node, facts, cls)
 
     def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, facts: _Facts, cls: str) -> None:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
             self.visit(target, facts, cls)
         if node.value is not None:
             self.calls.assigned(targets, node.value)
             before = len(facts.makes)
+            mattered, facts.matters = facts.matters, False
+            if node.value.__class__ in RESULTS:
+                facts.results.update(n.id for target in targets for n in walk(target) if isinstance(n, ast.Name))
             self.visit(node.value, facts, cls)
+            if facts is self.owner.module and (facts.matters or len(facts.makes) > before or "builds" in facts.does):
+                self.owner.globals.update(n.id for target in targets for n in walk(target) if isinstance(n, ast.Name))
+            facts.matters = facts.matters or mattered
             if facts.keeps is not None:
                 facts.keeps.assigned(targets, node.value, len(facts.makes) > before)
 
@@ -311,10 +369,10 @@ class _Reader:
         """Whether a loop seems to run over a data loader."""
         found = False
         for child in walk(node):
-            if child.__class__ is ast.Name:
-                name = child.id  # type: ignore[attr-defined]
-            elif child.__class__ is ast.Attribute:
-                name = child.attr  # type: ignore[attr-defined]
+            if isinstance(child, ast.Name):
+                name = child.id
+            elif isinstance(child, ast.Attribute):
+                name = child.attr
                 self.owner.unpacked.add(name)
             else:
                 continue

@@ -163,6 +163,8 @@ def _apply(
             manner = "in_place" if fact.mixing == "same" else "strict"
         else:
             manner = {"same": "pointwise", "strict": "strict", "index": "index"}[fact.mixing]
+            if name.rpartition(".")[2] in ("clamp", "clip") and any(v.kind in (Kind.NUMBER, Kind.SIZE) for v in args.every()):
+                manner = "pointwise"  # one bound is a number, so a 0-dim tensor as the other is read as one
         dtype = "strict" if fact.dtype_strict else "arithmetic" if fact.output_dtype in ("input", "promote", "float") else "none"
         if fact.output_dtype in ("input", "promote") and name.rpartition(".")[2] in DTYPE_FREE:
             dtype = "none"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devicefix.source.stamps import Stamp
+
 
 @dataclass(slots=True)
 class Trace:
-    """``read``: files whose content counted. ``present``, ``absent``: paths of which only that counted."""
+    """``read``: files whose content counted, and their stamps. ``present``, ``absent``: paths of which only that counted."""
 
-    read: set[Path] = field(default_factory=set)
+    read: dict[Path, Stamp] = field(default_factory=dict)
     present: set[Path] = field(default_factory=set)
     absent: set[Path] = field(default_factory=set)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
@@ -186,7 +186,7 @@ class Closure:
     """A function together with the names of the function around it."""
 
     function: FunctionInfo
-    names: dict[str, Value] | None = None
+    names: MutableMapping[str, Value] | None = None
     module: ModuleInfo | None = None
 
 
@@ -339,6 +339,13 @@ def any_element(value: Value) -> Value:
     if result is None:
         return Value(Kind.UNKNOWN, device=value.device, origins=value.origins)
     return result
+
+
+def module_objects(value: Value) -> tuple[Value, ...]:
+    """The instances that a module may be: itself, or the alternatives that were joined."""
+    if value.kind is Kind.OBJECT and value.data.is_module:
+        return (value,)
+    return tuple(v for v in value.items or () if v.kind is Kind.OBJECT) if value.kind is Kind.MODULE else ()
 
 
 def scattered(members: Iterable[Value]) -> tuple[Value, ...]:

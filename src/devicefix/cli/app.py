@@ -106,6 +106,8 @@ def check(
     color: Annotated[Color, typer.Option(help="Colours in the output.")] = Color.auto,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Read the settings from this file.")] = None,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
+    cache_dir: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where the cache is.")] = None,
 ) -> None:
     """Check PATHs (the command that is meant when none is named)."""
     if diff + write + add_ignore > 1:
@@ -131,6 +133,8 @@ def check(
         color=color.value,
         config=config,
         isolated=isolated,
+        no_cache=no_cache,
+        cache_dir=cache_dir,
     )
     raise typer.Exit(run_check(options))
 

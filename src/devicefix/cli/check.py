@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,7 +14,8 @@ from devicefix.config.resolve import Configuration
 
 if TYPE_CHECKING:
     from devicefix.engine.check import Analyse
-    from devicefix.engine.run import Mode, Outcome
+    from devicefix.engine.outcome import Outcome
+    from devicefix.engine.run import Mode
     from devicefix.rules.base import Rule
 
 OK, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -104,7 +105,16 @@ class _Session:
             rules=self.rules,
             analyse=self.analyse,
             settings_of=self.configuration.for_path,
+            cache=self._cache(),
         )
+
+    def _cache(self) -> Callable[[], Path] | None:
+        def folder() -> Path:
+            from devicefix.engine.cache.places import cache_folder
+
+            return cache_folder(self.options.cache_dir)
+
+        return None if self.options.no_cache else folder
 
     def _mode(self) -> Mode:
         if self.options.add_ignore:
@@ -191,5 +201,7 @@ class _Session:
         for file in self.configuration.files:
             print(f"settings: {file}", file=sys.stderr)
         skipped = sum(1 for outcome in self.outcomes if outcome.skipped)
+        cached = sum(1 for outcome in self.outcomes if outcome.cached)
         files = plural(len(self.outcomes), "file")
-        print(f"checked {files} ({skipped} without anything to check) in {seconds:.2f} s", file=sys.stderr)
+        known = f", {cached} known from an earlier run" if cached else ""
+        print(f"checked {files} ({skipped} without anything to check{known}) in {seconds:.2f} s", file=sys.stderr)

@@ -38,6 +38,8 @@ class CheckOptions:
     color: str = "auto"
     config: str | None = None
     isolated: bool = False
+    no_cache: bool = False
+    cache_dir: str | None = None
 
 
 _FLAGS = {
@@ -55,6 +57,7 @@ _FLAGS = {
     "--verbose": ("verbose", True),
     "-v": ("verbose", True),
     "--isolated": ("isolated", True),
+    "--no-cache": ("no_cache", True),
 }
 _LISTS = {"--select": "select", "--ignore": "ignore", "--extend-select": "extend_select", "--exclude": "exclude"}
 _VALUES = {
@@ -62,6 +65,7 @@ _VALUES = {
     "--stdin-filename": "stdin_filename",
     "--color": "color",
     "--config": "config",
+    "--cache-dir": "cache_dir",
     "--jobs": "jobs",
     "-j": "jobs",
 }

@@ -104,7 +104,7 @@ class InsertStatements:
 
     ``after`` puts them below the whole anchor (its trailing comment included). ``blank_before``/``blank_after`` ask for
     so many blank lines around them (existing ones count). An anchor that shares its line (``a; b``, ``if c: a``) cannot
-    take statements; the change then fails and the fix is withdrawn.
+    take statements, unless it is the first one there and they go above; else the change fails and the fix is withdrawn.
     """
 
     anchor: ast.stmt

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from devicefix.engine.errors import FileError, UnknownRule
-from devicefix.findings import Finding, TextEdit
+from devicefix.engine.outcome import Outcome, Used
+from devicefix.findings import Finding
 from devicefix.settings import Settings
 from devicefix.source.discover import discover
 from devicefix.source.errors import DiscoveryError, SourceError
 from devicefix.source.load import load_source, read_bytes
+from devicefix.source.stamps import NO_STAMP, Stamp, stamp_of
 
 if TYPE_CHECKING:
     from devicefix.analysis.project import Project
+    from devicefix.analysis.trace import Trace
+    from devicefix.engine.cache import Cache
     from devicefix.engine.check import Analyse
     from devicefix.rules.base import Rule
     from devicefix.source.text import SourceText
@@ -27,25 +32,6 @@ _SUPPRESSION = re.compile(rb"devicefix\s*:|DVF\d", re.IGNORECASE)
 
 SettingsOf = Callable[["Path | str"], Settings]
 Mode = Literal["check", "diff", "write", "ignore"]
-
-
-@dataclass
-class Outcome:
-    """What became of one file. It holds no syntax trees, so that it can cross from one process to another."""
-
-    path: str
-    findings: list[Finding]  #: of the text as it is on disk after the run
-    errors: list[FileError]
-    applied: list[Finding]
-    diff: str = ""
-    lines: dict[tuple[int, int], str] | None = None  #: (cell, line) -> text of the lines that findings start on
-    text: str | None = None  #: the text that ``edits`` refer to, when they were asked for
-    edits: list[list[TextEdit]] | None = None  #: for each finding the edits of its fix, when they were asked for
-    notebook: bool = False
-    new_raw: bytes | None = None  #: the bytes after the fixes, if they differ
-    ignored: int = 0  #: how many suppressions were written
-    skipped: bool = False  #: whether a look at the bytes was enough
-    more_unsafe: int = 0  #: how many findings only ``--unsafe-fixes`` would repair
 
 
 @dataclass(frozen=True)
@@ -59,6 +45,11 @@ class Job:
     analyse: Analyse | None = None
     roots: tuple[str, ...] = ()
     settings_of: SettingsOf | None = None
+    traced: bool = False  #: whether outcomes tell what they came from
+
+    def settings_for(self, path: Path | str) -> Settings:
+        """The settings that hold for a file."""
+        return self.settings_of(path) if self.settings_of else self.settings
 
 
 def run(
@@ -70,16 +61,19 @@ def run(
     rules: Sequence[Rule] | None = None,
     analyse: Analyse | None = None,
     settings_of: SettingsOf | None = None,
+    cache: Callable[[], Path] | None = None,
 ) -> Iterator[Outcome]:
     """The outcome of every file, in the order of discovery. One broken file never stops the rest.
 
     ``settings_of`` gives the settings for a path where they differ; they must not differ in rules that do not exist.
+    ``cache`` tells the folder in which results are kept; None: nowhere.
 
     ``write`` writes each file as soon as its fixes are proven. Raises `UnknownRule` before any file is read.
     """
     check_selectors(settings, rules)
     paths = list(paths)
-    job = Job(settings, mode, want_edits, rules, analyse, tuple(str(path) for path in paths), settings_of)
+    traced = cache is not None and rules is None and analyse is None
+    job = Job(settings, mode, want_edits, rules, analyse, tuple(str(path) for path in paths), settings_of, traced)
     gc.freeze()  # what was imported stays; the collector need not look at it again
     found: list[Path | DiscoveryError] = []
     for path in paths:
@@ -88,9 +82,10 @@ def run(
         found += discover([path], own)
     found = _once(found)
     files = [item for item in found if isinstance(item, Path)]
-    outcomes = outcomes_of(files, job)
-    for item in found:
-        yield _failed(item) if isinstance(item, DiscoveryError) else next(outcomes)
+    outcomes = _through_cache(files, job, cache) if cache is not None and traced else outcomes_of(files, job)
+    with contextlib.closing(outcomes):
+        for item in found:
+            yield _failed(item) if isinstance(item, DiscoveryError) else next(outcomes)
 
 
 def check_selectors(settings: Settings, rules: Sequence[Rule] | None) -> None:
@@ -121,7 +116,7 @@ def _failed(error: DiscoveryError) -> Outcome:
     return Outcome(error.path, [], [FileError(error.path, error.message)], [])
 
 
-def outcomes_of(files: Sequence[Path], job: Job) -> Iterator[Outcome]:
+def outcomes_of(files: Sequence[Path], job: Job) -> Generator[Outcome, None, None]:
     """The outcomes of files, from this process or from workers."""
     from devicefix.engine.workers import parallel, worth_it
 
@@ -132,6 +127,57 @@ def outcomes_of(files: Sequence[Path], job: Job) -> Iterator[Outcome]:
     projects = Projects(job)
     for file in files:
         yield process(file, job, projects)
+
+
+def _through_cache(files: Sequence[Path], job: Job, folder: Callable[[], Path]) -> Generator[Outcome, None, None]:
+    """The outcomes of files, as far as possible from the cache. What is new goes into it, even if the run is stopped."""
+    if len(files) < CACHED_FROM:
+        yield from outcomes_of(files, replace(job, traced=False))
+        return
+    from devicefix.engine.cache import Cache
+
+    cache = Cache(folder(), job.roots, job.settings)
+    known = {file: outcome for file in files if (outcome := _known(cache, file, job)) is not None}
+    computed = outcomes_of([file for file in files if file not in known], job)
+    try:
+        for file in files:
+            outcome = known.pop(file, None)
+            if outcome is None:
+                outcome = next(computed)
+                cache.add(file, job.settings_for(file), outcome)
+            yield outcome
+    finally:
+        computed.close()
+        cache.save()
+
+
+#: runs over fewer files are done before a cache has been read
+CACHED_FROM = 2
+
+
+def _known(cache: Cache, file: Path, job: Job) -> Outcome | None:
+    settings = job.settings_for(file)
+    outcome = cache.find(file, settings, fixing=job.mode in ("diff", "write"), edits=job.want_edits)
+    if outcome is None or (job.mode == "ignore" and outcome.findings):
+        return None
+    if outcome.findings and job.want_edits:
+        try:
+            outcome.text = load_source(read_bytes(file), file).text
+        except SourceError:
+            return None
+    _count_unsafe(outcome, settings)
+    return outcome
+
+
+def _count_unsafe(outcome: Outcome, settings: Settings) -> None:
+    from devicefix.findings import Applicability
+
+    if not settings.unsafe_fixes:
+        outcome.more_unsafe = sum(f.applicability is Applicability.UNSAFE for f in outcome.findings)
+
+
+#: text of modules (characters) that is kept between two files: the trees of a million take about 80 MB
+KEPT_TEXT = 500_000
 
 
 class Projects:
@@ -149,16 +195,29 @@ class Projects:
             from devicefix.analysis.project import Project
 
             self._project = Project([Path(root) for root in self._job.roots], None)
+        self._project.trim(KEPT_TEXT)
+        self._project.begin()
         return self._project
+
+    def stamp(self, path: Path, stamp: Stamp) -> None:
+        """Note when a file was changed last, as seen before it was read."""
+        if self._project is not None:
+            self._project.stamps[path.absolute()] = stamp
+
+    @property
+    def trace(self) -> Trace | None:
+        """What the last analysis asked for."""
+        return None if self._project is None else self._project.trace
 
 
 def process(path: Path, job: Job, projects: Projects | None = None) -> Outcome:
     """Read and treat one file."""
+    stamp = stamp_of(path)
     try:
         raw = read_bytes(path)
     except SourceError as error:
         return Outcome(str(path), [], [FileError.of(error)], [])
-    outcome = process_bytes(raw, path, job, projects)
+    outcome = process_bytes(raw, path, job, projects, stamp)
     if job.mode in ("write", "ignore") and outcome.new_raw is not None:
         from devicefix.source.write import write_atomically
 
@@ -172,21 +231,46 @@ def process(path: Path, job: Job, projects: Projects | None = None) -> Outcome:
     return outcome
 
 
-def process_bytes(raw: bytes, path: Path | str, job: Job, projects: Projects | None = None) -> Outcome:
+def process_bytes(
+    raw: bytes, path: Path | str, job: Job, projects: Projects | None = None, stamp: Stamp = NO_STAMP
+) -> Outcome:
     """Treat the bytes of one file, as read from disk or from standard input; nothing is written."""
     if job.analyse is None and not _may_have_findings(raw):
-        return Outcome(str(path), [], [], [], skipped=True)
+        skipped = Outcome(str(path), [], [], [], skipped=True)
+        if job.traced:
+            skipped.used = _used(raw, stamp, None)
+        return skipped
     try:
         source = load_source(raw, path)
     except SourceError as error:
         return Outcome(str(path), [], [FileError.of(error)], [])
     try:
-        return treat(source, job, projects.get() if projects else None)
+        project = projects.get() if projects else None
+        if projects is not None and stamp != NO_STAMP:
+            projects.stamp(source.path, stamp)
+        outcome = treat(source, job, project)
+        if job.traced and projects is not None and projects.trace is not None:
+            outcome.used = _used(raw, stamp, projects.trace)
+        return outcome
     except UnknownRule:
         raise
     except Exception as error:  # one broken file never stops the rest
         message = f"internal error: {type(error).__name__}: {error}".replace("\n", " ")
         return Outcome(str(path), [], [FileError(str(path), message)], [])
+
+
+def _used(raw: bytes, stamp: Stamp, trace: Trace | None) -> Used:
+    from devicefix.engine.cache.fingerprint import digest
+
+    if trace is None:
+        return Used(stamp, digest(raw))
+    return Used(
+        stamp,
+        digest(raw),
+        tuple((str(path), *seen) for path, seen in trace.read.items()),
+        tuple(map(str, trace.present)),
+        tuple(map(str, trace.absent)),
+    )
 
 
 def _may_have_findings(raw: bytes) -> bool:
@@ -199,9 +283,8 @@ def _may_have_findings(raw: bytes) -> bool:
 def treat(source: SourceText, job: Job, project: Project | None = None) -> Outcome:
     """Check or fix one source; nothing is written. Raises `UnknownRule` for settings that name no rule."""
     from devicefix.engine.check import check_source
-    from devicefix.findings import Applicability
 
-    settings = job.settings_of(source.path) if job.settings_of else job.settings
+    settings = job.settings_for(source.path)
     result = check_source(source, project=project, settings=settings, rules=job.rules, analyse=job.analyse)
     outcome = Outcome(source.name, result.findings, list(result.errors), [], notebook=source.is_notebook)
     shown = source
@@ -218,6 +301,10 @@ def treat(source: SourceText, job: Job, project: Project | None = None) -> Outco
             analyse=job.analyse,
             checked=result,
         )
+        if project is not None:
+            project.forget(source.path)  # it has seen texts that were tried
+            if fixed.changed and job.mode == "diff":
+                project.overlay[source.path.absolute()] = fixed.source.text  # what other files would see
         outcome.errors = list(fixed.errors)
         outcome.applied = [_without_changes(finding) for finding in fixed.applied]
         if fixed.changed:
@@ -228,8 +315,7 @@ def treat(source: SourceText, job: Job, project: Project | None = None) -> Outco
                 outcome.diff = unified_diff(source, fixed.source)
         outcome.findings = fixed.remaining
         shown = fixed.source
-    if not settings.unsafe_fixes:
-        outcome.more_unsafe = sum(f.applicability is Applicability.UNSAFE for f in outcome.findings)
+    _count_unsafe(outcome, settings)
     outcome.lines = {(f.span.cell, f.span.start.line): shown.line_text(f.span) for f in outcome.findings}
     if job.want_edits and outcome.findings:
         from devicefix.engine.results import CheckResult

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from devicefix.engine.run import Job, Outcome, Projects
+    from multiprocessing.synchronize import Event
+
+    from devicefix.engine.outcome import Outcome
+    from devicefix.engine.run import Job, Projects
 
 ENOUGH_BYTES = 1_500_000  #: below this a second interpreter starts up for longer than it helps
 CHUNK = 16  #: files per task
 
-_state: tuple[Job, Projects] | None = None
+_state: tuple[Job, Projects, Event] | None = None
 
 
 def worth_it(files: Sequence[Path], job: Job) -> int:
@@ -45,31 +49,61 @@ def _volume(files: Sequence[Path]) -> int:
     return total
 
 
-def parallel(files: Sequence[Path], job: Job, jobs: int) -> Iterator[Outcome]:
-    """The outcomes of files in their order, computed by ``jobs`` processes."""
+def parallel(files: Sequence[Path], job: Job, jobs: int) -> Generator[Outcome, None, None]:
+    """The outcomes of files in their order, computed by ``jobs`` processes.
+
+    When the run ends early, each process finishes the file at hand, so that none is left half done, and stops.
+    """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     chunks = [files[start : start + CHUNK] for start in range(0, len(files), CHUNK)]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(job,)) as pool:
+    stop = context.Event()
+    with (
+        ended_by_signals(),
+        ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(job, stop)) as pool,
+    ):
         try:
             for outcomes in pool.map(_work, chunks):
                 yield from outcomes
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 
-def _start(job: Job) -> None:
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let the signals that end a process raise `SystemExit`, so that the workers are told as well."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _start(job: Job, stop: Event) -> None:
     import gc
     import signal
 
     global _state
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run; a file that is being written is finished
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run
     from devicefix.engine.run import Projects
 
-    _state = (job, Projects(job))
+    _state = (job, Projects(job), stop)
     gc.freeze()
 
 
@@ -77,5 +111,10 @@ def _work(files: Sequence[Path]) -> list[Outcome]:
     from devicefix.engine.run import process
 
     assert _state is not None
-    job, projects = _state
-    return [process(file, job, projects) for file in files]
+    job, projects, stop = _state
+    outcomes = []
+    for file in files:
+        if stop.is_set():
+            break
+        outcomes.append(process(file, job, projects))
+    return outcomes

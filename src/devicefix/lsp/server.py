@@ -17,6 +17,7 @@ from devicefix.lsp import actions
 from devicefix.lsp.capabilities import Client
 from devicefix.lsp.checker import Checked
 from devicefix.lsp.client_settings import SECTION, ClientSettings, read_settings
+from devicefix.lsp.collector import Collector
 from devicefix.lsp.diagnostics import diagnostics
 from devicefix.lsp.documents import NotOpen, path_of
 from devicefix.lsp.fixes import CannotFix
@@ -243,6 +244,7 @@ def main() -> None:
     sys.stdout = sys.stderr  # whatever is printed by accident must not end up between messages
     server = create()
     server.session.worker.submit(lambda stop: _warm_up())
+    server.session.worker.collector = Collector()
     server.start_io(Resynchronising(stdin), stdout)  # type: ignore[arg-type]
     if server.exit_status:
         sys.exit(server.exit_status)

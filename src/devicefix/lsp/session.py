@@ -226,11 +226,16 @@ class Session:
     def push(self, key: str, urgency: int = NOW) -> None:
         """See to it that the editor gets the newest result."""
         if key not in self._pushing:
-            task = asyncio.get_running_loop().create_task(self._push(key, urgency))
-            self._pushing[key] = task
-            task.add_done_callback(lambda _: self._pushing.pop(key, None))
+            self._pushing[key] = asyncio.get_running_loop().create_task(self._push(key, urgency))
 
     async def _push(self, key: str, urgency: int) -> None:
+        try:
+            await self._push_until_current(key, urgency)
+        finally:
+            # At once, not when the task is reported to be done: an edit could come in between and be passed over.
+            self._pushing.pop(key, None)
+
+    async def _push_until_current(self, key: str, urgency: int) -> None:
         while True:
             try:
                 checked = await self.checked(key, urgency)

@@ -11,7 +11,10 @@ import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from devicefix.lsp.collector import Collector
 
 T = TypeVar("T")
 
@@ -77,6 +80,7 @@ class Worker:
         self._order = itertools.count()
         self._ready = threading.Condition()
         self._closed = False
+        self.collector: Collector | None = None  #: who collects garbage between jobs
         self._thread = threading.Thread(target=self._loop, name="devicefix-analysis", daemon=True)
         self._thread.start()
 
@@ -99,11 +103,24 @@ class Worker:
 
     def _loop(self) -> None:
         while True:
-            with self._ready:
-                while not self._queue and not self._closed:
-                    self._ready.wait()
-                if self._closed:
-                    return
-                _, _, job = heapq.heappop(self._queue)
+            job = self._next()
+            if job is None:
+                return
             job.run()
             del job  # its result must not live until the next one comes
+            if self.collector is not None:
+                self.collector.job_done()
+
+    def _next(self) -> Job[Any] | None:
+        """The most urgent job, when there is one; None at the end."""
+        while True:
+            with self._ready:
+                pause = self.collector.pause() if self.collector is not None else None
+                if not self._queue and not self._closed:
+                    self._ready.wait(pause)
+                if self._closed:
+                    return None
+                if self._queue:
+                    return heapq.heappop(self._queue)[2]
+            if self.collector is not None and pause is not None:
+                self.collector.collect()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.settings import OUTPUT_FORMATS
 
 if TYPE_CHECKING:
-    from devicefix.engine.run import Outcome
+    from devicefix.engine.outcome import Outcome
     from devicefix.report.style import Style
 
 Renderer = Callable[[Iterable["Outcome"], "Style"], Iterator[str]]

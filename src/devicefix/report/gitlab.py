@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from devicefix.engine.run import Outcome
+from devicefix.engine.outcome import Outcome
 from devicefix.report.places import Fingerprints, all_findings, in_cell, relative
 from devicefix.report.style import Style
 

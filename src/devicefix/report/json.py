@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from devicefix.engine.run import Outcome
+from devicefix.engine.outcome import Outcome
 from devicefix.findings import Finding, Position, Span, TextEdit
 from devicefix.report.places import place_of, with_edits
 from devicefix.report.style import Style

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from devicefix.engine.run import Outcome
+from devicefix.engine.outcome import Outcome
 from devicefix.findings import Finding
 from devicefix.report.places import in_cell, relative
 from devicefix.report.style import Style

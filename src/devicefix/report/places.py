@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from devicefix.engine.run import Outcome
+from devicefix.engine.outcome import Outcome
 from devicefix.findings import Finding, Position, TextEdit
 from devicefix.source.lines import LineIndex
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from devicefix.engine.run import Outcome
+from devicefix.engine.outcome import Outcome
 from devicefix.findings import Applicability, Finding, Position, TextEdit
 from devicefix.report.places import in_cell, place_of, relative, with_edits
 from devicefix.report.style import Style

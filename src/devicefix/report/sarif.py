@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from devicefix import __version__
 from devicefix.engine.check import known_rules
-from devicefix.engine.run import Outcome
+from devicefix.engine.outcome import Outcome
 from devicefix.findings import Applicability, Finding, Span, TextEdit
 from devicefix.report.places import Fingerprints, in_cell, place_of, relative, with_edits
 from devicefix.report.rule_page import page, sentence

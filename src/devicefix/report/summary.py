@@ -12,7 +12,7 @@ from devicefix.report.words import place, plural
 
 if TYPE_CHECKING:
     from devicefix.cli.options import CheckOptions
-    from devicefix.engine.run import Outcome
+    from devicefix.engine.outcome import Outcome
     from devicefix.settings import Settings
 
 

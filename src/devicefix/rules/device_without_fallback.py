@@ -23,6 +23,8 @@ CODE, NAME = "DVF402", "device-without-fallback"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    if "cuda" not in facts.source.text:
+        return
     yield from _contexts_taken_for_devices(facts)
     yield from _defaults(facts)
     if cuda_sites.ranks_in_use(facts) is not None or len(cuda_sites.named_cards(facts)) > 1:

@@ -36,9 +36,9 @@ def check(facts: FileFacts) -> Iterator[Finding]:
             yield finding(facts, CODE, NAME, new.call, message, note=placed.note, related=((mix.node, "they meet here"),))
             continue
         title, change = _modern(new, placed.device)
-        yield finding(
-            facts, CODE, NAME, new.call, message, fix=fix(title, change, unsafe=placed.doubt), related=((mix.node, "they meet here"),)
-        )
+        repair = fix(title, change, unsafe=placed.doubt) if change is not None else None
+        note = "these constructors take no `device=` but the CPU; a modern one does"
+        yield finding(facts, CODE, NAME, new.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
 
 
     for node, values in list(facts.records.values.items()):
@@ -85,14 +85,19 @@ def _device_at(facts: FileFacts, node: ast.Call) -> str:
     return variable.text if variable is not None else ""
 
 
-def _modern(new: NewTensor, device: str) -> tuple[str, Change]:
+def _modern(new: NewTensor, device: str) -> tuple[str, Change | None]:
     """``torch.tensor(…)`` or ``torch.empty(…)`` where the arguments show which one it is, else a move of the result."""
     call = new.call
     dtype = torch_api.LEGACY_CONSTRUCTORS.get(new.origins[0].detail, "")
     prefix = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-    if prefix and dtype and not call.keywords and len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.ListComp)):
+    given = next((k.value for k in call.keywords if k.arg == "device"), None)
+    if given is not None:  # which these constructors refuse, unless it is the CPU
+        device = ast.unparse(given)
+    if prefix and dtype and all(k.arg == "device" for k in call.keywords) and len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.ListComp)):
         keywords = (("dtype", f"{prefix}.{dtype}"), ("device", device))
         return f"use `{prefix}.tensor` with `device={device}`", EditCall(call, set_keywords=keywords, function=f"{prefix}.tensor")
+    if given is not None:
+        return "", None
     return f"move it with `.to({device})`", AppendToExpression(call, f".to({device})")
 
 

@@ -1,0 +1,75 @@
+"""What loaders yield, and what moves a batch."""
+
+from __future__ import annotations
+
+import pytest
+from analysis.running import code, codes, facts_of
+
+HEAD = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, Dataset, TensorDataset\n"
+
+
+def loop(head: str, body: str, *, items: str = "TensorDataset(torch.ones(8, 3), torch.ones(8, 2))", extra: str = "") -> str:
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    return f"{HEAD}{extra}\n\ndef run(device):\n    model = nn.Linear(3, 2).to(device)\n    loader = DataLoader({items}, batch_size=2)\n    {head}:\n{lines}\n"
+
+
+YIELDED = [
+    pytest.param("for x, y in loader", "model(x)", id="unpacked"),
+    pytest.param("for (x, y) in loader", "model(x)", id="parentheses"),
+    pytest.param("for batch in loader", "model(batch[0])", id="by-position"),
+    pytest.param("for i, (x, y) in enumerate(loader)", "model(x)", id="enumerate"),
+    pytest.param("for x, *rest in loader", "model(x)", id="starred"),
+    pytest.param("for batch in iter(loader)", "x, y = batch\nmodel(x)", id="iter"),
+    pytest.param("for (x, y), (a, b) in zip(loader, loader)", "model(x + a)", id="zip"),
+    pytest.param("for _ in range(2)", "x, y = next(iter(loader))\nmodel(x)", id="next"),
+    pytest.param("for b in [b for b in loader]", "model(b[0])", id="comprehension"),
+]
+
+
+@pytest.mark.parametrize(("head", "body"), YIELDED)
+def test_a_batch_is_on_the_cpu(head: str, body: str) -> None:
+    assert "DVF501" in codes(loop(head, body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("x = x.to(device)\nmodel(x)", id="to"),
+        pytest.param("x, y = x.to(device), y.to(device)\nmodel(x)", id="pair"),
+        pytest.param("x, y = (t.to(device) for t in (x, y))\nmodel(x)", id="generator"),
+        pytest.param("x, y = [t.to(device) for t in (x, y)]\nmodel(x)", id="list"),
+        pytest.param("x, y = map(lambda t: t.to(device), (x, y))\nmodel(x)", id="map"),
+        pytest.param("x, y = unseen(x, y)\nmodel(x)", id="unknown-helper"),
+        pytest.param("model(x.to(device))", id="at-the-use"),
+        pytest.param("print(x.mean(), y.sum())", id="statistics"),
+        pytest.param("model.cpu()(x)", id="model-on-the-cpu"),
+    ],
+)
+def test_a_moved_batch_is_where_it_was_moved(body: str) -> None:
+    assert codes(loop("for x, y in loader", body)) == []
+
+
+ITEMS = {
+    "tuple": ("return torch.ones(3), 1", "for x, y in loader", "model(x)"),
+    "tensor": ("return torch.ones(3)", "for x in loader", "model(x)"),
+    "dict": ("return {'x': torch.ones(3), 'name': 'a'}", "for b in loader", "model(b['x'])"),
+    "nested": ("return (torch.ones(3), torch.ones(3)), 0", "for (x, z), y in loader", "model(x + z)"),
+    "list": ("return [torch.ones(3), torch.ones(3)]", "for b in loader", "model(b[1])"),
+}
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_what_a_data_set_gives_is_collated(name: str) -> None:
+    item, head, body = ITEMS[name]
+    rows = f"\n\nclass Rows(Dataset):\n    def __len__(self):\n        return 4\n\n    def __getitem__(self, i):\n        {item}\n"
+    assert "DVF501" in codes(loop(head, body, items="Rows()", extra=rows))
+
+
+def test_every_loop_keeps_the_state_of_its_scope() -> None:
+    facts = facts_of(loop("for x, y in loader", "model(x)"))
+    (scopes,) = [s for node, s in facts.records.scopes.items() if type(node).__name__ == "For"]
+    assert {"model", "loader", "device"} <= set(scopes[0].names)
+
+
+def test_a_loader_in_a_plain_list_of_tensors_is_no_loader() -> None:
+    assert codes(code("def run(device):\n    x = torch.ones(3, device=device)\n    for y in [x, x]:\n        y = y + x\n    return y")) == []

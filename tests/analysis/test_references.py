@@ -1,0 +1,84 @@
+"""How a device is named at a place: the nearest tensor that surely is one there."""
+
+from __future__ import annotations
+
+import pytest
+from rules.programs import added, levels, source
+
+CODE = "DVF201"
+
+
+def forward(body: str, signature: str = "x", init: str = "pass") -> str:
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    return source(
+        f"class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(3, 3)\n        {init}\n\n"
+        f"    def forward(self, {signature}):\n{lines}\n\n\ndef run(device):\n    model = Net().to(device)\n    t = torch.randn(2, 3, device=device)\n    return model(t)\n"
+    )
+
+
+def device(text: str) -> str | None:
+    """The device that the only rewritten factory call was given."""
+    new = [line for line in added(text, CODE) if "torch.zeros" in line]
+    if not new:
+        return None
+    assert len(new) == 1
+    return new[0].partition("device=")[2].partition(",")[0].partition(")")[0]
+
+
+ORDER = [
+    pytest.param("return x + torch.zeros(3)", "x.device", id="what-it-meets"),
+    pytest.param("h = self.fc(x)\nreturn h + torch.zeros(3)", "h.device", id="what-it-meets-before-the-input"),
+    pytest.param("n = torch.zeros(3)\nh = self.fc(x)\nreturn h + n", "x.device", id="only-what-is-alive"),
+    pytest.param("b, c = x.shape\nn = torch.zeros(b, c)\nreturn self.fc(n)", "x.device", id="sizes-come-from-it"),
+    pytest.param("return self.fc(torch.zeros(2, 3))", "x.device", id="input-before-weight"),
+    pytest.param("x = x[0]\nreturn x + torch.zeros(3)", "x.device", id="rebound-to-a-tensor"),
+    pytest.param("n = x.size(0)\nx = n\nreturn self.fc(torch.zeros(x, 3))", "self.fc.weight.device", id="rebound-to-a-number"),
+    pytest.param("x = [x, x]\nreturn x[0] + torch.zeros(3)", "x[0].device", id="rebound-to-a-list"),
+    pytest.param("d = {'a': x}\nx = None\nreturn d['a'] + torch.zeros(3)", 'd["a"].device', id="in-a-dict"),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), ORDER)
+def test_the_order_of_references(body: str, expected: str) -> None:
+    assert device(forward(body)) == expected
+
+
+NEVER = [
+    pytest.param("h = x if y is None else y\nreturn h + torch.zeros(3)", "x, y=None", "y.device", id="optional"),
+    pytest.param("if self.training:\n    h = self.fc(x)\nreturn x + torch.zeros(3)", "x", "h.device", id="perhaps-unbound"),
+    pytest.param("for h in []:\n    pass\nreturn x + torch.zeros(3)", "x", "h.device", id="loop-variable"),
+    pytest.param("n = torch.zeros(3)\ny = x * 2\nreturn y + n", "x", "y.device", id="made-later"),
+    pytest.param("k = x.cpu()\nreturn x + torch.zeros(3) + k.to(x.device)", "x", "k.device", id="on-the-cpu"),
+    pytest.param("s = x.shape\nreturn x + torch.zeros(s)", "x", "s.device", id="shape"),
+]
+
+
+@pytest.mark.parametrize(("body", "signature", "never"), NEVER)
+def test_what_is_no_reference(body: str, signature: str, never: str) -> None:
+    assert device(forward(body, signature)) not in (never, None)
+
+
+def test_a_parameter_that_may_be_none_is_not_asked() -> None:
+    text = source("def f(device, mask=None):\n    x = torch.ones(3, device=device)\n    if mask is not None:\n        x = x * mask\n    return x + torch.zeros(3)")
+    assert device(text) in ("device", "x.device")
+
+
+def test_an_element_of_a_list_that_may_be_empty_is_unsafe() -> None:
+    text = source("def f(device, n):\n    xs = [torch.ones(3, device=device) for _ in range(n)]\n    return torch.stack(xs) + torch.zeros(3)\n")
+    assert set(levels(text, CODE)) <= {"safe", "unsafe"}
+    if levels(text, CODE) == ["unsafe"]:
+        assert added(text, CODE) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("def f(args):\n    m = nn.Linear(3, 3).to(args.device)\n    return m(torch.zeros(2, 3))", "args.device", id="args"),
+        pytest.param("def f(device):\n    m = nn.Linear(3, 3).to(device)\n    return m(torch.zeros(2, 3))", "device", id="parameter"),
+        pytest.param("dev = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nm = nn.Linear(3, 3).to(dev)\nm(torch.zeros(2, 3))", "dev", id="script"),
+        pytest.param("dev = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n\n\ndef f():\n    m = nn.Linear(3, 3).to(dev)\n    return m(torch.zeros(2, 3))", "dev", id="global"),
+        pytest.param("class T:\n    def __init__(self, device):\n        self.device = device\n        self.m = nn.Linear(3, 3).to(device)\n\n    def go(self):\n        return self.m(torch.zeros(2, 3))", "self.device", id="attribute"),
+    ],
+)
+def test_device_variables(text: str, expected: str) -> None:
+    assert device(source(text)) == expected

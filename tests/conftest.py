@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests leave the user's cache alone, and do not find anything there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEVICEFIX_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
