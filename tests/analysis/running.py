@@ -25,7 +25,9 @@ def code(text: str, *, head: str = HEAD) -> str:
 
 def facts_of(text: str, *, everything: bool = True) -> FileFacts:
     """What the analysis knows of a program."""
-    return analyse(load_source(text.encode(), "program.py"), project=Project(), settings=Settings(), everything=everything)
+    return analyse(
+        load_source(text.encode(), "program.py"), project=Project(), settings=Settings(), everything=everything
+    )
 
 
 def names_of(text: str) -> dict[str, Value]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from analysis.running import code, codes, value_of
 
+from analysis.running import code, codes, value_of
 from devicefix.analysis.values import DType, Kind
 
 
@@ -26,7 +26,7 @@ FOUND = [
     pytest.param("if flag:\n    t = torch.zeros(3, device=device)\n    return t\nt = torch.zeros(3)", id="after-return"),
     pytest.param("for _ in range(2):\n    t = torch.zeros(3)\n    if flag:\n        break\nelse:\n    t = torch.ones(3)", id="for-else"),
     pytest.param("for _ in range(2):\n    if flag:\n        continue\n    t = torch.zeros(3)", id="continue"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", FOUND)
@@ -43,7 +43,7 @@ SILENT = [
     pytest.param("if flag:\n    t = torch.zeros(3)\n    raise ValueError(t)\nelse:\n    t = torch.zeros(3, device=device)", id="other-path-raised"),
     pytest.param("t = torch.zeros(3)\nif t.device != x.device:\n    t = t.to(x.device)", id="moved-if-needed"),
     pytest.param("t = 1.0\nif flag:\n    t = 2.0", id="numbers"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", SILENT)
@@ -61,6 +61,13 @@ def test_what_holds_on_some_paths_is_not_claimed(body: str) -> None:
         pytest.param("x = torch.ones(3).long()", Kind.TENSOR, DType.INT, 1, id="converted"),
         pytest.param("x = torch.arange(3) / 2", Kind.TENSOR, DType.FLOAT, 1, id="division"),
         pytest.param("x = torch.ones(3).sum()", Kind.TENSOR, DType.FLOAT, 0, id="sum"),
+        pytest.param("x = torch.ones(2, 3).sum(0)", Kind.TENSOR, DType.FLOAT, 1, id="sum-of-one-dimension"),
+        pytest.param("x = torch.ones(2, 3).sum((0, 1))", Kind.TENSOR, DType.FLOAT, 0, id="sum-of-both-dimensions"),
+        pytest.param("x = torch.ones(2, 3).mean(dim=(0, 1), keepdim=True)", Kind.TENSOR, DType.FLOAT, 2, id="kept-dimensions"),
+        pytest.param("x = torch.ones(3).sum(0, keepdim=False)", Kind.TENSOR, DType.FLOAT, 0, id="not-kept"),
+        pytest.param("x = torch.ones(2, 3).unsqueeze(0)", Kind.TENSOR, DType.FLOAT, 3, id="unsqueeze"),
+        pytest.param("x = torch.ones(2, 3)[None, 0]", Kind.TENSOR, DType.FLOAT, 2, id="none-and-number"),
+        pytest.param("x = torch.ones(2, 3).view(6)", Kind.TENSOR, DType.FLOAT, 1, id="view"),
         pytest.param("x = torch.ones(3).sum().item()", Kind.NUMBER, None, None, id="item"),
         pytest.param("x = torch.ones(3).numpy()", Kind.NDARRAY, None, None, id="numpy"),
         pytest.param("x = torch.ones(3).shape", Kind.SIZE, None, None, id="shape"),
@@ -77,7 +84,7 @@ def test_what_holds_on_some_paths_is_not_claimed(body: str) -> None:
         pytest.param("x = torch.Generator()", Kind.GENERATOR, None, None, id="generator"),
         pytest.param("x = unseen()", Kind.UNKNOWN, None, None, id="unknown"),
     ],
-)
+)  # fmt: skip
 def test_values(body: str, kind: Kind, dtype: DType | None, rank: int | None) -> None:
     value = value_of(body)
     assert value.kind is kind

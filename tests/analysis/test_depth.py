@@ -6,8 +6,8 @@ import ast
 import time
 
 import pytest
-from analysis.running import code, codes, found
 
+from analysis.running import code, codes, found
 from devicefix import check, fix
 
 SUM = "x = torch.ones(3, device=device)\n    y = " + " + ".join(["x"] * 1500)
@@ -19,7 +19,9 @@ ROWS = "[" + ", ".join("[1, 2, 3, 4]" for _ in range(5_000)) + "]"
 
 
 def elifs(n: int) -> str:
-    return "if flag == 0:\n        x = x + 1\n" + "".join(f"    elif flag == {i}:\n        x = x + {i}\n" for i in range(1, n))
+    return "if flag == 0:\n        x = x + 1\n" + "".join(
+        f"    elif flag == {i}:\n        x = x + {i}\n" for i in range(1, n)
+    )
 
 
 PROGRAMS = [
@@ -81,14 +83,18 @@ def test_recursive_programs(text: str) -> None:
 
 
 def test_what_python_itself_cannot_parse_is_an_error_and_no_crash() -> None:
-    result = check(code(f"def run(device):\n    x = torch.ones(3, device=device)\n    return {' + '.join(['x'] * 30_000)}"))
+    result = check(
+        code(f"def run(device):\n    x = torch.ones(3, device=device)\n    return {' + '.join(['x'] * 30_000)}")
+    )
     assert len(result.errors) == 1
     assert "deep" in str(result.errors[0])
 
 
 def test_a_large_program_is_fixed_as_well() -> None:
     result = fix(code("def run(x: torch.Tensor):\n" + "    x = x * 2\n" * 500 + "    return x + torch.zeros(3)"))
-    assert result.new_text.endswith("return x + torch.zeros(3, device=x.device)\n") or "dtype=x.dtype)" in result.new_text
+    assert (
+        result.new_text.endswith("return x + torch.zeros(3, device=x.device)\n") or "dtype=x.dtype)" in result.new_text
+    )
 
 
 @pytest.mark.parametrize(

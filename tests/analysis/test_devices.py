@@ -12,7 +12,19 @@ ROOT = symbol(("root", 1))
 UNSETTLED = symbol(("device", 1))
 DEVICES = st.one_of(
     st.none(),
-    st.sampled_from([CPU, CUDA, DEFAULT, ROOT, UNSETTLED, symbol("args.device"), Device("cuda", 0), Device("cuda", 1), Device("cuda", key="mps")]),
+    st.sampled_from(
+        [
+            CPU,
+            CUDA,
+            DEFAULT,
+            ROOT,
+            UNSETTLED,
+            symbol("args.device"),
+            Device("cuda", 0),
+            Device("cuda", 1),
+            Device("cuda", key="mps"),
+        ]
+    ),
 )
 
 
@@ -30,7 +42,7 @@ DEVICES = st.one_of(
         pytest.param("", None, id="empty"),
         pytest.param("gpu", None, id="gpu"),
     ],
-)
+)  # fmt: skip
 def test_names_of_devices(text: str, expected: Device | None) -> None:
     assert parse_device(text) == expected
 
@@ -51,7 +63,7 @@ def test_names_of_devices(text: str, expected: Device | None) -> None:
         pytest.param(Device("cuda", 0, "xpu"), Device("cuda", 1, None), False, id="two-makers"),
         pytest.param(None, CPU, False, id="unknown"),
     ],
-)
+)  # fmt: skip
 def test_two_devices(a: Device | None, b: Device | None, expected: bool) -> None:
     assert differ(a, b) is expected
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from analysis.running import code, codes, facts_of, names_of, value_of
 
+from analysis.running import code, codes, facts_of, names_of, value_of
 from devicefix.analysis.devices import DEFAULT, Device, same
 
 CUDA = Device("cuda")
@@ -33,7 +33,7 @@ MOVED = [
     pytest.param("fc = nn.Linear(3, 3)\nself.fc = self.alias = fc", "self.alias(self.fc(x))", id="two-names"),
     pytest.param("self.fc = nn.Linear(3, 3)", "x + self.fc.weight.sum(0)", id="weight-of-a-layer"),
     pytest.param("self.bn = nn.BatchNorm1d(3)", "x - self.bn.running_mean", id="running-mean"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("init", "forward"), MOVED)
@@ -46,7 +46,7 @@ MOVED = [
         pytest.param("m = Net()\nfor p in [m]:\n    p.to('cuda')", id="through-a-list"),
         pytest.param("m = Net()\nm.eval().requires_grad_(False).cuda()", id="chain"),
     ],
-)
+)  # fmt: skip
 def test_what_is_registered_moves(init: str, forward: str, move: str) -> None:
     assert codes(net(init, forward, move)) in ([], ["DVF401"], ["DVF401", "DVF401"])
 
@@ -59,7 +59,7 @@ LEFT = [
     pytest.param("self.fcs = {'a': nn.Linear(3, 3)}", "self.fcs['a'](x)", {"DVF302"}, id="dict-of-modules"),
     pytest.param("self.ws = [nn.Parameter(torch.ones(3))]", "x + self.ws[0]", {"DVF303"}, id="list-of-parameters"),
     pytest.param("self.fc = nn.Linear(3, 3)", "self.fc(x) + torch.ones(3)", {"DVF201"}, id="made-in-forward"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("init", "forward", "expected"), LEFT)
@@ -82,10 +82,14 @@ def test_a_module_is_moved_in_place_and_a_tensor_is_not() -> None:
         pytest.param("x = nn.Linear(2, 2).to(torch.float16)", None, id="dtype-only"),
         pytest.param("x = nn.Linear(2, 2).half().eval().train()", None, id="no-move"),
     ],
-)
+)  # fmt: skip
 def test_where_a_module_is(body: str, expected: Device | None) -> None:
     device = value_of(body).data.device
-    assert device == expected or (expected is not None and same(device, expected)) or (expected is None and (device is None or device.host))
+    assert (
+        device == expected
+        or (expected is not None and same(device, expected))
+        or (expected is None and (device is None or device.host))
+    )
 
 
 def test_after_a_dropped_move_the_name_counts_as_moved() -> None:
@@ -106,6 +110,10 @@ def test_two_instances_are_two_objects() -> None:
 
 
 def test_moves_and_writes_are_recorded() -> None:
-    facts = facts_of(code("class A:\n    def __init__(self):\n        self.x = torch.ones(3)\n        self.x = self.x.cuda()\n\n\nA()"))
+    facts = facts_of(
+        code(
+            "class A:\n    def __init__(self):\n        self.x = torch.ones(3)\n        self.x = self.x.cuda()\n\n\nA()"
+        )
+    )
     assert [w.name for w in facts.records.writes][:2] == ["x", "x"]
     assert [m.method for m in facts.records.moves] == ["cuda"]

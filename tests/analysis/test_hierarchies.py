@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from analysis.running import code, codes, project_codes
 
 ATTRIBUTE = "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(3)\n\n    def forward(self, x):\n        return x.unsqueeze(0) + self.t\n"
@@ -18,7 +19,7 @@ MODULES = [
     pytest.param(f"class Net(nn.Sequential):\n{ATTRIBUTE}", id="sequential"),
     pytest.param(f"Base = nn.Module\n\n\nclass Net(Base):\n{ATTRIBUTE}", id="alias-of-the-base"),
     pytest.param(f"import typing\nT = typing.TypeVar('T')\n\n\nclass Net(nn.Module, typing.Generic[T]):\n{ATTRIBUTE}", id="generic"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", MODULES)
@@ -32,7 +33,7 @@ PLAIN = [
     pytest.param(f"from somewhere import Base\n\n\nclass Net(Base):\n{ATTRIBUTE}", id="unknown-base"),
     pytest.param(f"class Net(Net):\n{ATTRIBUTE}", id="its-own-base"),
     pytest.param(f"class A(B):\n    pass\n\n\nclass B(A):\n    pass\n\n\nclass Net(A):\n{ATTRIBUTE}", id="cycle"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", PLAIN)
@@ -46,11 +47,13 @@ LAYOUTS = [
     pytest.param({"p/__init__.py": "", "p/base.py": BASE}, "p/main.py", "from .base import Base", "Base", id="relative"),
     pytest.param({"p/__init__.py": "from .base import Base", "p/base.py": BASE}, "p/main.py", "from . import Base", "Base", id="re-export"),
     pytest.param({"base.py": BASE, "middle.py": "from base import Base\n\n\nclass Middle(Base):\n    pass\n"}, "main.py", "import middle", "middle.Middle", id="three-files"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "main", "imports", "base"), LAYOUTS)
-def test_a_base_class_in_another_file(tmp_path: Path, files: dict[str, str], main: str, imports: str, base: str) -> None:
+def test_a_base_class_in_another_file(
+    tmp_path: Path, files: dict[str, str], main: str, imports: str, base: str
+) -> None:
     text = f"{HEAD}{imports}\n\n\nclass Net({base}):\n{ATTRIBUTE}"
     assert [c for c, _ in project_codes(tmp_path, {**files, main: text}, main)] == ["DVF301"]
 

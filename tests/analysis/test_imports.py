@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from analysis.running import codes, found, project_codes
 
 BODY = "def run(device):\n    x = {ones}(3, device=device)\n    return x + {zeros}(3)\n"
@@ -64,7 +65,7 @@ ANOTHER = [
     pytest.param("from somewhere import torch", id="somebody-elses-torch"),
     pytest.param("class torch:\n    zeros = ones = staticmethod(lambda *a, **k: 0)", id="a-class"),
     pytest.param("import torch\ntorch = object()", id="rebound"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("imports", ANOTHER)
@@ -141,7 +142,7 @@ def test_what_another_library_may_provide_is_not_taken_for_the_fallback(tmp_path
         pytest.param({"layers.py": ""}, id="missing-name"),
         pytest.param({}, id="missing-file"),
     ],
-)
+)  # fmt: skip
 def test_imports_that_lead_nowhere_are_unknown(tmp_path: Path, files: dict[str, str]) -> None:
     use = USE.format(imports="from layers import Layer", layer="Layer")
     assert project_codes(tmp_path, {**files, "main.py": use}, "main.py") == []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+
 from analysis.running import code, codes, facts_of
 
 HEAD = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, Dataset, TensorDataset\n"
 
 
-def loop(head: str, body: str, *, items: str = "TensorDataset(torch.ones(8, 3), torch.ones(8, 2))", extra: str = "") -> str:
+def loop(
+    head: str, body: str, *, items: str = "TensorDataset(torch.ones(8, 3), torch.ones(8, 2))", extra: str = ""
+) -> str:
     lines = "\n".join(f"        {line}" for line in body.splitlines())
     return f"{HEAD}{extra}\n\ndef run(device):\n    model = nn.Linear(3, 2).to(device)\n    loader = DataLoader({items}, batch_size=2)\n    {head}:\n{lines}\n"
 
@@ -23,7 +26,7 @@ YIELDED = [
     pytest.param("for (x, y), (a, b) in zip(loader, loader)", "model(x + a)", id="zip"),
     pytest.param("for _ in range(2)", "x, y = next(iter(loader))\nmodel(x)", id="next"),
     pytest.param("for b in [b for b in loader]", "model(b[0])", id="comprehension"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("head", "body"), YIELDED)
@@ -44,7 +47,7 @@ def test_a_batch_is_on_the_cpu(head: str, body: str) -> None:
         pytest.param("print(x.mean(), y.sum())", id="statistics"),
         pytest.param("model.cpu()(x)", id="model-on-the-cpu"),
     ],
-)
+)  # fmt: skip
 def test_a_moved_batch_is_where_it_was_moved(body: str) -> None:
     assert codes(loop("for x, y in loader", body)) == []
 
@@ -72,4 +75,11 @@ def test_every_loop_keeps_the_state_of_its_scope() -> None:
 
 
 def test_a_loader_in_a_plain_list_of_tensors_is_no_loader() -> None:
-    assert codes(code("def run(device):\n    x = torch.ones(3, device=device)\n    for y in [x, x]:\n        y = y + x\n    return y")) == []
+    assert (
+        codes(
+            code(
+                "def run(device):\n    x = torch.ones(3, device=device)\n    for y in [x, x]:\n        y = y + x\n    return y"
+            )
+        )
+        == []
+    )

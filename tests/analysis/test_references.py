@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import added, levels, source
 
 CODE = "DVF201"
@@ -35,7 +36,7 @@ ORDER = [
     pytest.param("n = x.size(0)\nx = n\nreturn self.fc(torch.zeros(x, 3))", "self.fc.weight.device", id="rebound-to-a-number"),
     pytest.param("x = [x, x]\nreturn x[0] + torch.zeros(3)", "x[0].device", id="rebound-to-a-list"),
     pytest.param("d = {'a': x}\nx = None\nreturn d['a'] + torch.zeros(3)", 'd["a"].device', id="in-a-dict"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "expected"), ORDER)
@@ -50,7 +51,7 @@ NEVER = [
     pytest.param("n = torch.zeros(3)\ny = x * 2\nreturn y + n", "x", "y.device", id="made-later"),
     pytest.param("k = x.cpu()\nreturn x + torch.zeros(3) + k.to(x.device)", "x", "k.device", id="on-the-cpu"),
     pytest.param("s = x.shape\nreturn x + torch.zeros(s)", "x", "s.device", id="shape"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "signature", "never"), NEVER)
@@ -59,12 +60,16 @@ def test_what_is_no_reference(body: str, signature: str, never: str) -> None:
 
 
 def test_a_parameter_that_may_be_none_is_not_asked() -> None:
-    text = source("def f(device, mask=None):\n    x = torch.ones(3, device=device)\n    if mask is not None:\n        x = x * mask\n    return x + torch.zeros(3)")
+    text = source(
+        "def f(device, mask=None):\n    x = torch.ones(3, device=device)\n    if mask is not None:\n        x = x * mask\n    return x + torch.zeros(3)"
+    )
     assert device(text) in ("device", "x.device")
 
 
 def test_an_element_of_a_list_that_may_be_empty_is_unsafe() -> None:
-    text = source("def f(device, n):\n    xs = [torch.ones(3, device=device) for _ in range(n)]\n    return torch.stack(xs) + torch.zeros(3)\n")
+    text = source(
+        "def f(device, n):\n    xs = [torch.ones(3, device=device) for _ in range(n)]\n    return torch.stack(xs) + torch.zeros(3)\n"
+    )
     assert set(levels(text, CODE)) <= {"safe", "unsafe"}
     if levels(text, CODE) == ["unsafe"]:
         assert added(text, CODE) == []
@@ -79,6 +84,6 @@ def test_an_element_of_a_list_that_may_be_empty_is_unsafe() -> None:
         pytest.param("dev = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n\n\ndef f():\n    m = nn.Linear(3, 3).to(dev)\n    return m(torch.zeros(2, 3))", "dev", id="global"),
         pytest.param("class T:\n    def __init__(self, device):\n        self.device = device\n        self.m = nn.Linear(3, 3).to(device)\n\n    def go(self):\n        return self.m(torch.zeros(2, 3))", "self.device", id="attribute"),
     ],
-)
+)  # fmt: skip
 def test_device_variables(text: str, expected: str) -> None:
     assert device(source(text)) == expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from analysis.running import code
 
+from analysis.running import code
 from devicefix.analysis.entry import analyse
 from devicefix.analysis.project import Project
 from devicefix.rules import all_rules
@@ -63,6 +63,8 @@ def test_nothing_is_missed_in_small_programs(text: str) -> None:
 
 
 def test_a_file_without_anything_is_not_interpreted() -> None:
-    facts = analyse(load_source(code("def f(x):\n    return x + 1").encode(), "p.py"), project=Project(), settings=Settings())
+    facts = analyse(
+        load_source(code("def f(x):\n    return x + 1").encode(), "p.py"), project=Project(), settings=Settings()
+    )
     assert not facts.records.mixes
     assert not facts.records.scopes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from analysis.running import code, codes, found
 
 MEETS = "    return torch.ones(3, device=device) + t\n"
@@ -63,9 +64,18 @@ def test_another_binding_is_not_confused_with_it(text: str) -> None:
 
 
 def test_one_function_called_with_different_devices() -> None:
-    text = code("def add(a, b):\n    return a + b\ndef run(device):\n    x = torch.ones(3, device=device)\n    add(x, x)\n    add(torch.ones(3), torch.ones(3))\n    return add(x, torch.zeros(3))")
+    text = code(
+        "def add(a, b):\n    return a + b\ndef run(device):\n    x = torch.ones(3, device=device)\n    add(x, x)\n    add(torch.ones(3), torch.ones(3))\n    return add(x, torch.zeros(3))"
+    )
     assert found(text) == [("DVF201", 11)]
 
 
 def test_a_global_that_is_moved_before_the_call() -> None:
-    assert codes(code("t = torch.zeros(3)\nt = t.to('cuda' if torch.cuda.is_available() else 'cpu')\ndef run(x):\n    return x.unsqueeze(0) + t")) == []
+    assert (
+        codes(
+            code(
+                "t = torch.zeros(3)\nt = t.to('cuda' if torch.cuda.is_available() else 'cpu')\ndef run(x):\n    return x.unsqueeze(0) + t"
+            )
+        )
+        == []
+    )

@@ -9,13 +9,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, differ, symbol
-from devicefix.analysis.values import MAYBE_NONE, NONE, NUMBER, STRING, UNKNOWN, DType, Kind, Value, any_element, join, join_all
+from devicefix.analysis.values import (
+    MAYBE_NONE,
+    NONE,
+    NUMBER,
+    STRING,
+    UNKNOWN,
+    DType,
+    Kind,
+    Value,
+    any_element,
+    join,
+    join_all,
+)
 
 DEVICES = st.sampled_from([None, CPU, CUDA, DEFAULT, symbol("d")])
-FLAGS = st.frozensets(st.sampled_from(["maybe_none", "leaf", "requires_grad", "graph", "explicit_dtype", "guessed", "buffer", "parameter"]))
+FLAGS = st.frozensets(
+    st.sampled_from(
+        ["maybe_none", "leaf", "requires_grad", "graph", "explicit_dtype", "guessed", "buffer", "parameter"]
+    )
+)
 IDENTS = st.sampled_from([None, "a", "b"])
 TENSORS = st.builds(
-    Value, st.just(Kind.TENSOR), device=DEVICES, dtype=st.sampled_from(DType), rank=st.sampled_from([None, 0, 1, 2, -1]), flags=FLAGS, ident=IDENTS
+    Value,
+    st.just(Kind.TENSOR),
+    device=DEVICES,
+    dtype=st.sampled_from(DType),
+    rank=st.sampled_from([None, 0, 1, 2, -1]),
+    flags=FLAGS,
+    ident=IDENTS,
 )
 SCALARS = st.sampled_from([NONE, NUMBER, STRING, UNKNOWN, Value(Kind.SIZE), Value(Kind.NUMBER, data=1), Value(Kind.STRING, data="cuda"),
                            Value(Kind.DEVICE, device=CUDA), Value(Kind.MODULE, device=CUDA), Value(Kind.NDARRAY)])  # fmt: skip
@@ -23,7 +45,12 @@ PLAIN = st.one_of(TENSORS, SCALARS, st.builds(Value, st.just(Kind.UNKNOWN), devi
 VALUES = st.recursive(
     PLAIN,
     lambda inner: st.one_of(
-        st.builds(Value, st.just(Kind.SEQUENCE), items=st.lists(inner, max_size=3).map(tuple), data=st.sampled_from(["list", "tuple"])),
+        st.builds(
+            Value,
+            st.just(Kind.SEQUENCE),
+            items=st.lists(inner, max_size=3).map(tuple),
+            data=st.sampled_from(["list", "tuple"]),
+        ),
         st.builds(Value, st.just(Kind.SEQUENCE), element=inner, data=st.sampled_from(["list", "tuple"])),
         st.builds(Value, st.just(Kind.MAPPING), items=st.dictionaries(st.sampled_from("abc"), inner, max_size=2)),
     ),
@@ -103,7 +130,7 @@ def test_a_member_stands_for_all_members(values: list[Value]) -> None:
         pytest.param(Value(Kind.TENSOR), Value(Kind.MODULE), Kind.UNKNOWN, id="tensor-and-module"),
         pytest.param(Value(Kind.TENSOR), Value(Kind.NDARRAY), Kind.UNKNOWN, id="tensor-and-array"),
     ],
-)
+)  # fmt: skip
 def test_kinds(a: Value, b: Value, kind: Kind) -> None:
     assert join(a, b).kind is kind
     assert join(b, a).kind is kind

@@ -26,7 +26,9 @@ def run(device):
 """
 
 
-def program(body: str, *, data: str = "", more: str = "", signature: str = "model, loader, device", run: str = RUN) -> str:
+def program(
+    body: str, *, data: str = "", more: str = "", signature: str = "model, loader, device", run: str = RUN
+) -> str:
     """A function ``work`` with a body that collects ``losses``, and its caller.
 
     ``data`` is the item of a data set ``Rows`` that takes the place of the plain one.
@@ -159,7 +161,11 @@ def test_without_a_device_variable_the_module_says_where() -> None:
 
 
 def test_a_name_that_is_taken_is_not_used() -> None:
-    lines = added(program(f"for x, y in loader:\n    {LOSS}", signature="model, loader, _", more="\n\nfrom somewhere import device\n"))
+    lines = added(
+        program(
+            f"for x, y in loader:\n    {LOSS}", signature="model, loader, _", more="\n\nfrom somewhere import device\n"
+        )
+    )
     place = "next(model.parameters()).device"
     assert lines == [f"x, y = x.to({place}), y.to({place})"]
 
@@ -217,9 +223,14 @@ def test_containers_of_unknown_kind_may_be_moved_in_place(body: str) -> None:
 
 
 def test_data_sets_on_the_device_and_collations_that_move_are_silent() -> None:
-    on_device = RUN.replace("torch.randn(8, 3), torch.randn(8, 2)", "torch.randn(8, 3).to(device), torch.randn(8, 2, device=device)")
+    on_device = RUN.replace(
+        "torch.randn(8, 3), torch.randn(8, 2)", "torch.randn(8, 3).to(device), torch.randn(8, 2, device=device)"
+    )
     assert found(program(f"for x, y in loader:\n    {LOSS}", run=on_device)) == []
-    moving = RUN.replace("batch_size=4", "batch_size=4, collate_fn=lambda rows: [t.to(device) for t in torch.utils.data.default_collate(rows)]")
+    moving = RUN.replace(
+        "batch_size=4",
+        "batch_size=4, collate_fn=lambda rows: [t.to(device) for t in torch.utils.data.default_collate(rows)]",
+    )
     assert found(program(f"for x, y in loader:\n    {LOSS}", run=moving)) == []
     unseen = RUN.replace("batch_size=4", "batch_size=4, collate_fn=unseen")
     assert found(program(f"for x, y in loader:\n    {LOSS}", run=unseen)) == []
@@ -247,7 +258,9 @@ def test_names_that_cannot_be_told_apart_are_reported_only() -> None:
 
 
 def test_the_message_names_both_sides() -> None:
-    [finding] = found(program('for batch in loader:\n    losses.append(model(batch["x"]).sum())', data='{"x": torch.ones(3)}'))
+    [finding] = found(
+        program('for batch in loader:\n    losses.append(model(batch["x"]).sum())', data='{"x": torch.ones(3)}')
+    )
     assert finding.message.startswith('`batch["x"]` comes from the loader at line')
     assert "on the CPU, but meets `model`, whose parameters are on the chosen device" in finding.message
 

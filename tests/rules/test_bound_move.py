@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import found, lines, marked, program, repaired, source
 
 CODE = "DVF103"
@@ -18,7 +19,7 @@ FOUND = [
     pytest.param("x = torch.ones(2)\nyield x.cuda  # !", id="yielded"),
     pytest.param("x = torch.ones(2)\nif device: x = x.cuda  # !\nreturn x", id="one-line-if"),
     pytest.param("größe = torch.ones(2)\n'ä'; return_ = größe.cpu  # !\nreturn return_", id="unicode"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", FOUND)
@@ -58,7 +59,7 @@ SILENT = [
     pytest.param("x = torch.ones(2)\nimport functools\nreturn functools.partial(x.to, device)", id="partial"),
     pytest.param("class Batch:\n    cuda = False\nb = Batch()\nreturn b.cuda", id="own-attribute"),
     pytest.param("x = torch.ones(2)\nassert x.cuda is not None\nreturn x", id="compared"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", SILENT)

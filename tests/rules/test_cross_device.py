@@ -43,9 +43,15 @@ MOVED = {
     "next half": ("return self.b(self.a(x))", "return self.b(self.a(x).to(next(self.b.parameters()).device))"),
     "residual": ('h = self.b(self.a(x).to("cuda:1")); return x + h', "return x + h.to(x.device)"),
     "residual, the other way round": ('h = self.b(self.a(x).to("cuda:1")); return h + x', "return h + x.to(h.device)"),
-    "a call has no name": ('return self.b(self.a(x).to("cuda:1")) + x', "return self.b(self.a(x).to(\"cuda:1\")).to(x.device) + x"),
+    "a call has no name": (
+        'return self.b(self.a(x).to("cuda:1")) + x',
+        'return self.b(self.a(x).to("cuda:1")).to(x.device) + x',
+    ),
     "in place": ('h = self.b(self.a(x).to("cuda:1")); x += h; return x', "x += h.to(x.device)"),
-    "in a list": ('h = self.b(self.a(x).to("cuda:1")); return torch.cat([x, h])', "return torch.cat([x, h.to(x.device)])"),
+    "in a list": (
+        'h = self.b(self.a(x).to("cuda:1")); return torch.cat([x, h])',
+        "return torch.cat([x, h.to(x.device)])",
+    ),
 }
 
 
@@ -59,7 +65,10 @@ def test_one_side_follows_the_other_by_relation(forward: str, line: str) -> None
 
 
 def test_a_parameter_without_dimensions_follows_the_activation() -> None:
-    source = split('h = self.b(self.a(x).to("cuda:1")); return self.scale * h', 'self.scale = nn.Parameter(torch.tensor(0.5, device="cuda:0"))')
+    source = split(
+        'h = self.b(self.a(x).to("cuda:1")); return self.scale * h',
+        'self.scale = nn.Parameter(torch.tensor(0.5, device="cuda:0"))',
+    )
     assert "return self.scale.to(h.device) * h" in fix(source).new_text
 
 
@@ -106,7 +115,7 @@ def test_scratch_by_number_follows_the_inputs() -> None:
     [finding] = found(source)
     assert finding.applicability is Applicability.SAFE
     assert "on cuda:0 whatever the card of the inputs is" in finding.message
-    assert 'torch.zeros(len(scores), device=scores.device)' in fix(source).new_text
+    assert "torch.zeros(len(scores), device=scores.device)" in fix(source).new_text
 
 
 @pytest.mark.parametrize("device", ["scores.device", '"cpu"', "size"])

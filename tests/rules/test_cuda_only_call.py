@@ -68,7 +68,9 @@ def test_calls_that_need_a_card_on_a_chosen_device(call: str) -> None:
 
 
 def test_one_finding_per_function_names_the_others() -> None:
-    (finding,) = found(f"{CHOSEN}    torch.cuda.synchronize()\n    y = x * 2\n    torch.cuda.synchronize()\n    return y\n")
+    (finding,) = found(
+        f"{CHOSEN}    torch.cuda.synchronize()\n    y = x * 2\n    torch.cuda.synchronize()\n    return y\n"
+    )
     assert "1 more call" in finding.message
     assert len(finding.related) == 1
 

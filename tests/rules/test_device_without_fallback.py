@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import HEAD, added, found, levels, lines, marked, repaired, source
 
 CODE = "DVF402"
@@ -99,7 +100,7 @@ SILENT = [
     pytest.param('backend = "cuda"\ndevice = torch.device("cpu")', id="a-string-that-is-no-device"),
     pytest.param('column = "cuda"\ndevice = torch.device("cpu")\ntable = {column: 1}', id="a-key"),
     pytest.param('use_cuda = torch.cuda.is_available()\ndevice = torch.device("cuda" if use_cuda else "cpu")', id="flag"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("definition", SILENT)
@@ -116,6 +117,6 @@ def test_what_is_right_is_silent(definition: str) -> None:
         pytest.param("with torch.cuda.device('cuda:0'):\n    pass", id="context"),
         pytest.param("class Config:\n    device = 'cuda'", id="class-attribute"),
     ],
-)
+)  # fmt: skip
 def test_other_code_is_silent(text: str) -> None:
     assert found(source(text), CODE) == []

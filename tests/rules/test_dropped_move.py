@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import added, found, levels, lines, marked, program, repaired, source
 
 CODE = "DVF101"
@@ -50,7 +51,11 @@ ASSIGNED = [
 def test_the_result_is_assigned(body: str, expected: list[str]) -> None:
     text = program(body)
     assert sorted(set(lines(text, CODE))) == marked(text)
-    assert set(levels(text, CODE)) <= {"safe", "report"} if "x.to(device), y" in body else set(levels(text, CODE)) <= {"safe"}
+    assert (
+        set(levels(text, CODE)) <= {"safe", "report"}
+        if "x.to(device), y" in body
+        else set(levels(text, CODE)) <= {"safe"}
+    )
     assert added(text, CODE) == expected
 
 
@@ -75,7 +80,9 @@ def test_everywhere_that_code_stands(text: str, expected: str) -> None:
 
 
 def test_line_endings_and_tabs_stay() -> None:
-    text = program("x = torch.ones(2)\nif device:\n    x.to(device)\nreturn x").replace("    ", "\t").replace("\n", "\r\n")
+    text = (
+        program("x = torch.ones(2)\nif device:\n    x.to(device)\nreturn x").replace("    ", "\t").replace("\n", "\r\n")
+    )
     assert repaired(text, CODE) == text.replace("\t\tx.to", "\t\tx = x.to")
 
 
@@ -84,7 +91,7 @@ UNSAFE = [
     pytest.param("x = torch.ones(2)\nx.to(device, torch.float64)  # !\nreturn x", "x = x.to(device, torch.float64)  # !", id="dtype-too"),
     pytest.param("x = torch.ones(2)\nx.long()  # !\nreturn x", "x = x.long()  # !", id="long"),
     pytest.param("x = torch.ones(2)\nx.type(torch.int64)  # !\nreturn x", "x = x.type(torch.int64)  # !", id="type"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "expected"), UNSAFE)
@@ -98,7 +105,9 @@ def test_a_change_of_dtype_is_unsafe(body: str, expected: str) -> None:
 
 
 def test_a_tensor_by_its_uses_alone_is_unsafe() -> None:
-    text = source("def run(batch, device):\n    batch.to(device)\n    return batch.unsqueeze(0).permute(1, 0) @ torch.ones(3)")
+    text = source(
+        "def run(batch, device):\n    batch.to(device)\n    return batch.unsqueeze(0).permute(1, 0) @ torch.ones(3)"
+    )
     assert set(levels(text, CODE)) <= {"unsafe"}
     assert added(text, CODE) == []
 
@@ -184,6 +193,6 @@ def run(device):
         pytest.param("b = Batch()\n        b.x = self.x.to(device)\n        return b", ["b = b.to(device)"], id="copies"),
         pytest.param("return unseen(self, device)", [], id="unknown"),
     ],
-)
+)  # fmt: skip
 def test_a_container_moves_as_its_own_method_says(body: str, expected: list[str]) -> None:
     assert added(source(CONTAINERS.format(body=body)), CODE) == expected

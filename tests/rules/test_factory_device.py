@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import added, found, levels, lines, marked, repaired, source
 
 CODE = "DVF201"
@@ -105,7 +106,7 @@ REFERENCES = [
     pytest.param("forward", "self, x", "h = self.fc(x)\nx = x.shape\nn = torch.ones(2, 3)\nreturn h + n", "h", id="not-a-name-rebound-to-a-shape"),
     pytest.param("forward", "self, x", "b = x.size(0)\nn = torch.ones(b, 3)\nreturn n + x", "x", id="not-the-number"),
     pytest.param("forward", "self, x", "n = torch.ones(2, 3)\nh = self.fc(x)\nreturn h + n", "x", id="not-one-made-later"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "signature", "body", "expected"), REFERENCES)
@@ -115,7 +116,9 @@ def test_the_reference_is_a_tensor_that_is_alive(method: str, signature: str, bo
 
 
 def test_a_weight_is_the_reference_where_no_tensor_is() -> None:
-    text = forward("return self.fc(self.start())").replace("    def forward", "    def start(self):\n        return torch.zeros(1, 3)\n\n    def forward")
+    text = forward("return self.fc(self.start())").replace(
+        "    def forward", "    def start(self):\n        return torch.zeros(1, 3)\n\n    def forward"
+    )
     assert added(text, CODE) == ["return torch.zeros(1, 3, device=self.fc.weight.device, dtype=self.fc.weight.dtype)"]
 
 
@@ -125,7 +128,9 @@ def test_a_device_variable_is_the_reference_in_a_script() -> None:
 
 
 def test_a_parameter_is_threaded_only_unsafely() -> None:
-    text = source("def noise(n):\n    return torch.randn(n, 3)  # !\n\n\ndef run(device):\n    x = torch.ones(2, 3, device=device)\n    return x + noise(2)")
+    text = source(
+        "def noise(n):\n    return torch.randn(n, 3)  # !\n\n\ndef run(device):\n    x = torch.ones(2, 3, device=device)\n    return x + noise(2)"
+    )
     assert lines(text, CODE) == marked(text)
     assert levels(text, CODE) == ["unsafe"]
     assert added(text, CODE) == []
@@ -138,7 +143,7 @@ REPORTS = [
     pytest.param("g = torch.Generator()\nn = torch.randn(3, generator=g)  # !\nreturn x + n", "generator", id="generator"),
     pytest.param("b = torch.empty(3)\nn = torch.ones(3, out=b)\nreturn x + n", None, id="out"),
     pytest.param("n = torch.ones(3, pin_memory=True)  # !\nreturn x + n", "pinned", id="pinned"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "note"), REPORTS)
@@ -150,7 +155,9 @@ def test_arguments_that_forbid_a_device_are_reported(body: str, note: str | None
 
 
 def test_a_global_tensor_is_reported() -> None:
-    text = source("SCALE = torch.ones(3)  # !\n\n\ndef run(device):\n    return torch.ones(2, 3, device=device) * SCALE")
+    text = source(
+        "SCALE = torch.ones(3)  # !\n\n\ndef run(device):\n    return torch.ones(2, 3, device=device) * SCALE"
+    )
     (finding,) = found(text, CODE)
     assert (finding.span.start.line, finding.applicability.value) == (marked(text)[0], "report")
     assert "imported" in finding.note
@@ -179,7 +186,7 @@ SILENT = [
     pytest.param("out = torch.tensor([])\nreturn x", id="placeholder"),
     pytest.param("n = torch.as_tensor(x)\nreturn x + n", id="as-tensor-of-a-tensor"),
     pytest.param("l = torch.tensor([3, 2])\nreturn nn.utils.rnn.pack_padded_sequence(x, l)", id="lengths"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", SILENT)
@@ -196,6 +203,6 @@ def test_what_is_right_is_silent(body: str) -> None:
         pytest.param("def collate(items):\n    return torch.stack(items) + torch.ones(2)", id="collate"),
         pytest.param("import numpy as np\ndef f(x):\n    return np.zeros(2) + np.ones(2)", id="numpy"),
     ],
-)
+)  # fmt: skip
 def test_code_without_a_second_device_is_silent(text: str) -> None:
     assert found(source(text), CODE) == []

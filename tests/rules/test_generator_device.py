@@ -58,7 +58,12 @@ def test_a_generator_that_goes_elsewhere_needs_unsafe_fixes() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["random_split(range(9), [4, 5], generator=g)", "torch.randperm(9, generator=g)", "DataLoader(range(9), generator=g)"]
+    "other",
+    [
+        "random_split(range(9), [4, 5], generator=g)",
+        "torch.randperm(9, generator=g)",
+        "DataLoader(range(9), generator=g)",
+    ],
 )
 def test_a_generator_that_also_serves_the_cpu_is_only_reported(other: str) -> None:
     program = (
@@ -70,7 +75,9 @@ def test_a_generator_that_also_serves_the_cpu_is_only_reported(other: str) -> No
 
 
 def test_the_global_generator_is_only_reported() -> None:
-    (finding,) = found("def noise(x: torch.Tensor):\n    return torch.randn(2, generator=torch.manual_seed(1), device=x.device)\n")
+    (finding,) = found(
+        "def noise(x: torch.Tensor):\n    return torch.randn(2, generator=torch.manual_seed(1), device=x.device)\n"
+    )
     assert finding.applicability is Applicability.REPORT
 
 
@@ -135,7 +142,8 @@ def test_samplers_under_an_accelerator_as_default(change: str, call: str) -> Non
         SET + "loader = DataLoader([1], shuffle=False)\n",
         SET + "loader = DataLoader([1])\n",
         SET + "loader = DataLoader([1], shuffle=True, generator=torch.Generator(device='cuda'))\n",
-        SET + "def loader(data, sampler, **options):\n    return DataLoader(data, sampler=sampler), DataLoader(data, **options)\n",
+        SET
+        + "def loader(data, sampler, **options):\n    return DataLoader(data, sampler=sampler), DataLoader(data, **options)\n",
         # the default is set for another program
         'def main():\n    torch.set_default_device("cuda")\n\n\ndef other(data):\n    return DataLoader(data, shuffle=True)\n',
     ],
@@ -158,7 +166,9 @@ SAMPLERS = [
 
 @pytest.mark.parametrize("call", SAMPLERS)
 def test_a_generator_on_the_device_given_to_what_draws_on_the_cpu(call: str) -> None:
-    program = f"def work(device: torch.device):\n    g = torch.Generator(device=device).manual_seed(1)\n    return {call}\n"
+    program = (
+        f"def work(device: torch.device):\n    g = torch.Generator(device=device).manual_seed(1)\n    return {call}\n"
+    )
     (finding,) = found(program)
     assert finding.applicability is Applicability.REPORT
     assert "torch.Generator()" in finding.note

@@ -87,7 +87,10 @@ def test_silent(body: str) -> None:
 
 
 def test_who_calls_a_host_function_is_not_known() -> None:
-    assert found("def keep(boxes, index):\n    boxes = torch.zeros(4, device='cpu')\n    return boxes[index.long()]\n") == []
+    assert (
+        found("def keep(boxes, index):\n    boxes = torch.zeros(4, device='cpu')\n    return boxes[index.long()]\n")
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,8 +98,10 @@ def test_who_calls_a_host_function_is_not_known() -> None:
     [
         (f"{START}    table = torch.eye(4)\n    return table[index] + x\n", "DVF201"),
         (
-            ("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(3)\n\n"
-            "    def forward(self, ids: torch.Tensor):\n        return self.t[ids]\n"),
+            (
+                "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(3)\n\n"
+                "    def forward(self, ids: torch.Tensor):\n        return self.t[ids]\n"
+            ),
             "DVF301",
         ),
     ],
@@ -116,6 +121,7 @@ CALLER = (
     "use",
     [
         "return table[best].tolist()",
+        "return table[best].numpy()",
         "return [int(t) for t in table[best]]",
         'return ["abc"[i] for i in table[best]]',
         "picked = table[best]\n    return [str(p) for p in picked]",
@@ -129,7 +135,7 @@ def test_the_table_of_a_caller_that_is_read_on_the_host_stays_there(use: str) ->
     program = f"def work(net, x, table):\n    best = net(x).argmax(1)\n    {use}\n{CALLER}"
     (finding,) = found(program)
     assert finding.applicability is Applicability.SAFE
-    assert found(program, "DVF201") == []
+    assert found(program, "DVF201") == found(program, "DVF505") == []
     assert "table[best.cpu()]" in rewritten(program)
 
 

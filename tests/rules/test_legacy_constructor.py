@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import added, found, levels, lines, marked, repaired, source
 
 CODE = "DVF202"
@@ -11,7 +12,9 @@ CODE = "DVF202"
 def work(body: str, signature: str = "x") -> str:
     """A function that is given a tensor on the chosen device."""
     body = "\n".join(f"    {line}" for line in body.splitlines())
-    return source(f"def work({signature}):\n{body}\n\n\ndef run(device):\n    return work(torch.ones(2, 3, device=device))")
+    return source(
+        f"def work({signature}):\n{body}\n\n\ndef run(device):\n    return work(torch.ones(2, 3, device=device))"
+    )
 
 
 FIXED = [
@@ -37,7 +40,9 @@ def test_the_modern_factory_or_a_move(body: str, expected: str) -> None:
 
 
 def test_lines_and_comments_stay() -> None:
-    text = work("w = torch.FloatTensor(  # !\n    [\n        0.2,  # first\n        0.3,\n        0.5,\n    ],\n)\nreturn x * w")
+    text = work(
+        "w = torch.FloatTensor(  # !\n    [\n        0.2,  # first\n        0.3,\n        0.5,\n    ],\n)\nreturn x * w"
+    )
     new = repaired(text, CODE)
     assert "torch.tensor(  # !" in new
     assert "# first" in new
@@ -59,7 +64,7 @@ CUDA = [
     pytest.param("return torch.cuda.FloatTensor([len(x), 2, 3]) * x  # !", "return torch.tensor([len(x), 2, 3], dtype=torch.float32, device=x.device) * x  # !", None, id="data"),
     pytest.param("n = torch.cuda.LongTensor(x.size(0))  # !\nreturn n", "n = torch.empty(x.size(0), dtype=torch.int64, device=x.device)  # !", None, id="size"),
     pytest.param("n = torch.cuda.FloatTensor(unseen)  # !\nreturn n", None, "", id="unknown"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "expected", "note"), CUDA)
@@ -73,7 +78,9 @@ def test_constructors_on_the_first_card(body: str, expected: str | None, note: s
 
 
 def test_a_global_is_reported() -> None:
-    text = source("W = torch.FloatTensor([1, 2, 3])  # !\n\n\ndef run(device):\n    return torch.ones(3, device=device) * W")
+    text = source(
+        "W = torch.FloatTensor([1, 2, 3])  # !\n\n\ndef run(device):\n    return torch.ones(3, device=device) * W"
+    )
     (finding,) = found(text, CODE)
     assert (finding.span.start.line, finding.applicability.value) == (marked(text)[0], "report")
 
@@ -94,7 +101,7 @@ SILENT = [
     pytest.param("w = torch.FloatTensor([1, 2, 3])\nx[0].copy_(w)\nreturn x", id="copy"),
     pytest.param("class FloatTensor(list):\n    pass\nreturn FloatTensor([1, 2])", id="another-class"),
     pytest.param("return nn.Parameter(torch.FloatTensor(3))", id="parameter"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", SILENT)

@@ -123,7 +123,12 @@ def test_a_misplaced_map_location_is_reported_once() -> None:
     ],
 )  # fmt: skip
 def test_silent(body: str) -> None:
-    assert found(f"import pickle\nimport numpy as np\n\n\ndef restore(model, path, options, scaler, scheduler):\n    {body}\n") == []
+    assert (
+        found(
+            f"import pickle\nimport numpy as np\n\n\ndef restore(model, path, options, scaler, scheduler):\n    {body}\n"
+        )
+        == []
+    )
 
 
 def test_data_sets_are_host_code() -> None:

@@ -14,7 +14,7 @@ from devicefix.source import read_source
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"
 
-NET = '''
+NET = """
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -26,7 +26,7 @@ class Net(nn.Module):
         return self.head(self.body(x + self.shift))
 
 
-'''
+"""
 
 
 def program(code: str) -> str:
@@ -55,8 +55,10 @@ def test_a_network_is_one_finding_and_not_one_per_layer() -> None:
 
 MOVED = {
     "device variable": (
-        ("def run(name):\n    device = torch.device(name)\n    loss = nn.CrossEntropyLoss(weight=torch.ones(3))\n"
-        "    x = torch.ones(2, 3).to(device)\n    return loss(x, torch.zeros(2, dtype=torch.long).to(device))\n"),
+        (
+            "def run(name):\n    device = torch.device(name)\n    loss = nn.CrossEntropyLoss(weight=torch.ones(3))\n"
+            "    x = torch.ones(2, 3).to(device)\n    return loss(x, torch.zeros(2, dtype=torch.long).to(device))\n"
+        ),
         "loss = nn.CrossEntropyLoss(weight=torch.ones(3)).to(device)",
     ),
     "args.device": (
@@ -68,9 +70,11 @@ MOVED = {
         "net = nn.Linear(3, 3).to(x.device)",
     ),
     "self.device": (
-        ("class Trainer:\n    def __init__(self, device):\n        self.device = device\n        self.net = nn.Linear(3, 3)\n\n"
-        "    def step(self, x):\n        x = x.to(self.device)\n        return self.net(x)\n\n\n"
-        "def run(device):\n    return Trainer(device).step(torch.ones(2, 3))\n"),
+        (
+            "class Trainer:\n    def __init__(self, device):\n        self.device = device\n        self.net = nn.Linear(3, 3)\n\n"
+            "    def step(self, x):\n        x = x.to(self.device)\n        return self.net(x)\n\n\n"
+            "def run(device):\n    return Trainer(device).step(torch.ones(2, 3))\n"
+        ),
         "self.net = nn.Linear(3, 3).to(device)",
     ),
     "eval follows": (
@@ -78,8 +82,10 @@ MOVED = {
         "net = nn.Linear(3, 3).to(device).eval()",
     ),
     "a list of networks": (
-        ("def run(device):\n    nets = [nn.Linear(3, 3) for _ in range(2)]\n    x = torch.ones(2, 3).to(device)\n"
-        "    for net in nets:\n        x = net(x)\n    return x\n"),
+        (
+            "def run(device):\n    nets = [nn.Linear(3, 3) for _ in range(2)]\n    x = torch.ones(2, 3).to(device)\n"
+            "    for net in nets:\n        x = net(x)\n    return x\n"
+        ),
         "nets = [nn.Linear(3, 3).to(device) for _ in range(2)]",
     ),
     "a helper without a device": (
@@ -87,8 +93,10 @@ MOVED = {
         "net = make().to(device)",
     ),
     "a helper that others use as well": (
-        ("def make(device):\n    return nn.Linear(3, 3)\n\n\ndef run(device):\n    host = make(device)\n    y = host(torch.ones(2, 3))\n"
-        "    net = make(device)\n    return net(torch.ones(2, 3).to(device)), y\n"),
+        (
+            "def make(device):\n    return nn.Linear(3, 3)\n\n\ndef run(device):\n    host = make(device)\n    y = host(torch.ones(2, 3))\n"
+            "    net = make(device)\n    return net(torch.ones(2, 3).to(device)), y\n"
+        ),
         "net = make(device).to(device)",
     ),
     "by name": (
@@ -138,7 +146,7 @@ def test_reported(name: str) -> None:
 
 
 def test_a_loss_that_forward_builds_follows_its_input() -> None:
-    code = program('''
+    code = program("""
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -147,7 +155,7 @@ class Net(nn.Module):
     def forward(self, x, y):
         loss = nn.CrossEntropyLoss(weight=torch.ones(3))
         return loss(self.fc(x), y)
-''')
+""")
     (finding,) = found(code)
     assert finding.applicability is Applicability.SAFE
     assert "weight=torch.ones(3)).to(" in fixed(code)
@@ -155,7 +163,8 @@ class Net(nn.Module):
 
 SILENT = {
     "moved": "def run(device):\n    net = nn.Linear(3, 3)\n    net.to(device)\n    return net(torch.ones(2, 3).to(device))\n",
-    "moved with its owner": NET + "def run(device):\n    net = Net()\n    net.to(device)\n    return net(torch.ones(2, 3).to(device))\n",
+    "moved with its owner": NET
+    + "def run(device):\n    net = Net()\n    net.to(device)\n    return net(torch.ones(2, 3).to(device))\n",
     "both on the CPU": NET + "def run(device):\n    return Net()(torch.ones(2, 3))\n",
     "nothing to move": "def run(device):\n    x = torch.ones(2, 3).to(device)\n    return nn.MSELoss()(nn.Softmax(dim=1)(nn.ReLU()(x)), x)\n",
     "a weight on the device": "def run(device):\n    x = torch.ones(2, 3).to(device)\n    loss = nn.BCEWithLogitsLoss(pos_weight=torch.ones(3, device=device))\n"
@@ -191,7 +200,7 @@ def test_silent(name: str) -> None:
 
 
 def test_a_pretrained_model_and_a_metric_of_other_libraries() -> None:
-    code = program('''
+    code = program("""
 from torchmetrics import Accuracy
 from torchvision.models import resnet18
 
@@ -203,15 +212,17 @@ def run(device):
     y = torch.zeros(2, dtype=torch.long).to(device)
     net(x)
     metric.update(y, y)
-''')
+""")
     assert len(found(code)) == 2
     text = fixed(code)
     assert "net = resnet18().to(device)" in text
-    assert 'num_classes=10).to(device)' in text
+    assert "num_classes=10).to(device)" in text
 
 
 def test_a_move_by_name_under_a_condition_is_unsafe() -> None:
-    code = program("def run(flag):\n    net = nn.Linear(3, 3)\n    x = torch.ones(2, 3)\n    if flag:\n        return net(x.cuda())\n    return net(x)\n")
+    code = program(
+        "def run(flag):\n    net = nn.Linear(3, 3)\n    x = torch.ones(2, 3)\n    if flag:\n        return net(x.cuda())\n    return net(x)\n"
+    )
     (finding,) = found(code)
     assert finding.applicability is Applicability.UNSAFE
 
@@ -219,7 +230,9 @@ def test_a_move_by_name_under_a_condition_is_unsafe() -> None:
 def test_a_module_built_in_another_file_is_moved_where_it_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text("from torch import nn\n\n\ndef build():\n    return nn.Linear(3, 3)\n")
     main = tmp_path / "main.py"
-    main.write_text("import torch\nfrom nets import build\n\n\ndef run(device):\n    net = build()\n    return net(torch.ones(2, 3).to(device))\n")
+    main.write_text(
+        "import torch\nfrom nets import build\n\n\ndef run(device):\n    net = build()\n    return net(torch.ones(2, 3).to(device))\n"
+    )
     (finding,) = [f for f in check_source(read_source(main)).findings if f.code == "DVF502"]
     assert finding.span.start.line == 6
     assert check_source(read_source(tmp_path / "nets.py")).findings == []
@@ -250,7 +263,10 @@ def test_a_class_that_places_its_own_parameters(name: str) -> None:
     assert found(code) == []
 
 
-@pytest.mark.parametrize("body", ["pass", "for p in self.parameters():\n    p.data = p.data * 2", "self.layer.weight.data = torch.ones(3, 3)"])
+@pytest.mark.parametrize(
+    "body",
+    ["pass", "for p in self.parameters():\n    p.data = p.data * 2", "self.layer.weight.data = torch.ones(3, 3)"],
+)
 def test_data_that_stays_on_the_cpu_places_nothing(body: str) -> None:
     code = program(
         "class Placed(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(3, 3)\n"

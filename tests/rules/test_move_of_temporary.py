@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import added, found, levels, lines, marked, program, source
 
 CODE = "DVF102"
@@ -70,7 +71,7 @@ SILENT = [
     pytest.param("x = torch.ones(2)\nx.to(device).sum()\nreturn x", id="no-change-in-place"),
     pytest.param("from unseen import thing\nx = thing()\nx.to(device).fill_(0)\nreturn x", id="unknown"),
     pytest.param("xs = []\nxs.append(torch.ones(2).to(device).fill_(0))\nreturn xs", id="argument"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", SILENT)

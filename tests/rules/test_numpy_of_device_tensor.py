@@ -113,7 +113,10 @@ def test_where_gradients_are_recorded_detach_is_needed_and_unsafe() -> None:
 def test_no_detach_where_none_is_needed(body: str) -> None:
     [finding] = found(program(body, decorator=""))
     assert finding.applicability is Applicability.SAFE
-    assert ".detach().cpu()" not in fix(program(body, decorator="")).new_text.replace(".detach().cpu().numpy()", "", 1) or ".detach()" in body
+    assert (
+        ".detach().cpu()" not in fix(program(body, decorator="")).new_text.replace(".detach().cpu().numpy()", "", 1)
+        or ".detach()" in body
+    )
 
 
 def test_a_caller_under_no_grad_counts() -> None:
@@ -171,7 +174,17 @@ class Rows(Dataset):
     assert found(source) == []
 
 
-@pytest.mark.parametrize("call", ["np.array(out)", "np.asarray(out)", "np.sqrt(out)", "np.percentile(out, 90)", "np.median(out)", "np.save('f', out)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.array(out)",
+        "np.asarray(out)",
+        "np.sqrt(out)",
+        "np.percentile(out, 90)",
+        "np.median(out)",
+        "np.save('f', out)",
+    ],
+)
 def test_functions_of_numpy_are_reported_since_torch_may_be_meant(call: str) -> None:
     source = program(f"out = model(x.to(device))\nreturn {call}")
     assert [f.applicability for f in found(source)] == [Applicability.REPORT]

@@ -78,8 +78,10 @@ MOVED = {
         "Adagrad",
     ),
     "resumed": (
-        "net = nn.Linear(3, 1)\nopt = torch.optim.Adam(net.parameters())\nopt.load_state_dict(saved)\nnet.to(device)" + TRAIN,
-        "net = nn.Linear(3, 1)\nnet.to(device)\nopt = torch.optim.Adam(net.parameters())\nopt.load_state_dict(saved)" + TRAIN,
+        "net = nn.Linear(3, 1)\nopt = torch.optim.Adam(net.parameters())\nopt.load_state_dict(saved)\nnet.to(device)"
+        + TRAIN,
+        "net = nn.Linear(3, 1)\nnet.to(device)\nopt = torch.optim.Adam(net.parameters())\nopt.load_state_dict(saved)"
+        + TRAIN,
         "loaded",
     ),
     "a helper that builds the optimizer": (
@@ -136,8 +138,10 @@ def test_silent(name: str) -> None:
 
 
 REPORTED = {
-    "needs a name from between": "net = nn.Linear(3, 1)\nopt = torch.optim.Adagrad(net.parameters())\ndevice = torch.device(device)\nnet.to(device)" + TRAIN,
-    "runs in between": "net = nn.Linear(3, 1)\nopt = torch.optim.Adam(net.parameters())\nopt.load_state_dict(saved)\nnet(torch.ones(1, 3))\nnet.to(device)" + TRAIN,
+    "needs a name from between": "net = nn.Linear(3, 1)\nopt = torch.optim.Adagrad(net.parameters())\ndevice = torch.device(device)\nnet.to(device)"
+    + TRAIN,
+    "runs in between": "net = nn.Linear(3, 1)\nopt = torch.optim.Adam(net.parameters())\nopt.load_state_dict(saved)\nnet(torch.ones(1, 3))\nnet.to(device)"
+    + TRAIN,
     "another block": "net = nn.Linear(3, 1)\nopt = torch.optim.Adagrad(net.parameters())\nfor epoch in range(2):\n    net.to(device)\n    net(torch.ones(1, 3).to(device))",
 }
 
@@ -174,7 +178,9 @@ def test_plain_sgd_has_no_state_to_lose() -> None:
 
 
 def test_the_attributes_of_a_trainer() -> None:
-    code = HEAD + textwrap.dedent('''
+    code = (
+        HEAD
+        + textwrap.dedent("""
         class Trainer:
             def __init__(self, net, device):
                 self.net = net
@@ -182,7 +188,8 @@ def test_the_attributes_of_a_trainer() -> None:
                 self.device = device
                 self.net.to(device)  # late
                 self.step = 0
-    ''').lstrip()
+    """).lstrip()
+    )
     (finding,) = found(code)
     assert finding.applicability is Applicability.SAFE
     assert "self.net = net\n        self.net.to(device)  # late\n        self.opt" in fixed(code)

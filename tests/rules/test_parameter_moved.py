@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import added, found, levels, lines, marked, program, repaired, source
 
 CODE = "DVF304"
@@ -10,7 +11,9 @@ CODE = "DVF304"
 
 def in_module(init: str) -> str:
     init = "\n".join(f"        {line}" for line in init.splitlines())
-    return source(f"class Net(nn.Module):\n    def __init__(self, device, n=3):\n        super().__init__()\n{init}\n\n    def forward(self, x):\n        return x * self.w")
+    return source(
+        f"class Net(nn.Module):\n    def __init__(self, device, n=3):\n        super().__init__()\n{init}\n\n    def forward(self, x):\n        return x * self.w"
+    )
 
 
 PARAMETERS = [
@@ -64,7 +67,7 @@ REPORTS = [
     pytest.param("w = torch.ones(3, requires_grad=True).to(device, torch.float64)  # !\nreturn torch.optim.SGD([w], lr=1)", id="dtype-too"),
     pytest.param("w = torch.ones(3, requires_grad=True).cuda(1)  # !\nreturn torch.optim.SGD([w], lr=1)", id="number-of-a-card"),
     pytest.param("import numpy as np\nw = nn.Parameter(*[torch.ones(3)]).to(device)  # !\nreturn w", id="star-args"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", REPORTS)
@@ -91,7 +94,7 @@ SILENT = [
     pytest.param("return nn.Parameter(torch.ones(3)).detach().to(device)", id="detached"),
     pytest.param("return nn.Parameter(torch.ones(3)).data.to(device)", id="data"),
     pytest.param("return nn.Parameter(torch.ones(3), requires_grad=False).sum().to(device)", id="computed"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", SILENT)

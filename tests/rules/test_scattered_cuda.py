@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import HEAD, added, codes, found, levels, lines, marked, repaired, source
 
 CODE = "DVF401"
@@ -50,7 +51,7 @@ NAMES = [
     pytest.param("DEVICE", 'DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")', id="upper-case"),
     pytest.param("gerät", 'gerät = torch.device("cuda" if torch.cuda.is_available() else "cpu")', id="german"),
     pytest.param("args.device", "import argparse\nargs = argparse.ArgumentParser().parse_args()", id="attribute"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "definition"), NAMES)
@@ -60,7 +61,9 @@ def test_whatever_the_variable_is_called(name: str, definition: str) -> None:
 
 
 def test_the_variable_of_the_scope_wins() -> None:
-    text = source("def run(device):\n    model = nn.Linear(3, 3).to(device)\n    return model(torch.ones(3).cuda())  # !")
+    text = source(
+        "def run(device):\n    model = nn.Linear(3, 3).to(device)\n    return model(torch.ones(3).cuda())  # !"
+    )
     assert added(text, CODE) == ["return model(torch.ones(3).to(device))  # !"]
 
 
@@ -73,7 +76,9 @@ def test_the_attribute_of_the_instance() -> None:
 
 
 def test_in_a_module_the_input_says_where() -> None:
-    text = source("class Net(nn.Module):\n    def forward(self, x):\n        return torch.relu(x) + torch.ones(3).cuda()  # !")
+    text = source(
+        "class Net(nn.Module):\n    def forward(self, x):\n        return torch.relu(x) + torch.ones(3).cuda()  # !"
+    )
     assert added(text, CODE) == ["return torch.relu(x) + torch.ones(3).to(x.device)  # !"]
 
 
@@ -157,7 +162,7 @@ SILENT = [
     pytest.param("x = torch.ones(3).to('cpu')", id="cpu"),
     pytest.param("with torch.autocast('cuda', enabled=False):\n    x = torch.ones(3)", id="autocast"),
     pytest.param("@pytest.mark.skipif(not torch.cuda.is_available(), reason='')\ndef f(x):\n    return x.cuda()", id="skipped"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SILENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import codes, found, lines, marked, program, repaired, source
 
 CODE = "DVF104"
@@ -16,7 +17,7 @@ FOUND = [
     pytest.param("x = y = torch.ones(2)\nx = x.to(device)\nreturn x - y  # !", id="chained-assignment"),
     pytest.param("größe = torch.ones(2)\nälter = größe\ngröße = größe.to(device)\n'ß'; z = größe + älter  # !\nreturn z", id="unicode"),
     pytest.param("x = torch.ones(2)\ny = x\nx = x.to(\n    device,  # the card\n)\nreturn torch.cat(  # !\n    [x, y],\n)", id="lines"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", FOUND)
@@ -32,12 +33,16 @@ def test_the_older_name_is_reported(body: str) -> None:
 
 
 def test_in_an_async_method() -> None:
-    text = source("class Loop:\n    async def go(self, x: torch.Tensor, device):\n        x = torch.ones(2)\n        first = x\n        x = x.to(device)\n        return first + x  # !")
+    text = source(
+        "class Loop:\n    async def go(self, x: torch.Tensor, device):\n        x = torch.ones(2)\n        first = x\n        x = x.to(device)\n        return first + x  # !"
+    )
     assert lines(text, CODE) == marked(text)
 
 
 def test_an_alias_in_an_attribute_is_repaired_where_the_tensor_is_made() -> None:
-    text = source("class Loop:\n    def go(self, device):\n        x = torch.ones(2)\n        self.first = x\n        x = x.to(device)\n        return self.first + x")
+    text = source(
+        "class Loop:\n    def go(self, device):\n        x = torch.ones(2)\n        self.first = x\n        x = x.to(device)\n        return self.first + x"
+    )
     assert codes(text) == ["DVF201"]
 
 
@@ -53,7 +58,7 @@ SILENT = [
     pytest.param("x = torch.arange(2)\ni = x\nx = x.to(device)\nreturn x[i]", id="index"),
     pytest.param("x = torch.ones(2)\ny = x\nx = x.to(device)\nx.copy_(y)\nreturn x", id="copy"),
     pytest.param("x = torch.ones(2)\ny = x\nx = x.to('cpu')\nreturn x + y", id="to-the-cpu"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", SILENT)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
+
 from rules.programs import added, codes, found, levels, lines, marked, repaired, source
 
 CODE = "DVF301"
 
 
-def net(init: str, forward: str = "return x + self.t", *, more: str = "", base: str = "nn.Module", before: str = "") -> str:
+def net(
+    init: str, forward: str = "return x + self.t", *, more: str = "", base: str = "nn.Module", before: str = ""
+) -> str:
     """A module that is moved and called."""
+
     def block(text: str) -> str:
         return "".join(f"        {line}\n" if line else "\n" for line in text.splitlines())
 
@@ -44,7 +48,9 @@ def test_the_assignment_becomes_a_registration(init: str, expected: str) -> None
 
 
 def test_lines_and_comments_stay() -> None:
-    text = net("self.t = torch.tensor(  # !\n    [\n        1.0,  # first\n        2.0,\n        3.0,\n    ]\n)  # last")
+    text = net(
+        "self.t = torch.tensor(  # !\n    [\n        1.0,  # first\n        2.0,\n        3.0,\n    ]\n)  # last"
+    )
     new = repaired(text, CODE)
     assert 'self.register_buffer("t", torch.tensor(  # !' in new
     assert "1.0,  # first" in new
@@ -53,7 +59,9 @@ def test_lines_and_comments_stay() -> None:
 
 def test_line_endings_and_tabs_stay() -> None:
     text = net("self.t = torch.ones(3)").replace("    ", "\t").replace("\n", "\r\n")
-    assert repaired(text, CODE) == text.replace("self.t = torch.ones(3)", 'self.register_buffer("t", torch.ones(3), persistent=False)')
+    assert repaired(text, CODE) == text.replace(
+        "self.t = torch.ones(3)", 'self.register_buffer("t", torch.ones(3), persistent=False)'
+    )
 
 
 def test_an_annotation_moves_to_the_class() -> None:
@@ -75,7 +83,9 @@ def test_attributes_that_are_set_together() -> None:
 
 
 def test_a_base_class_in_between() -> None:
-    text = net("self.t = torch.ones(3)  # !", base="Base").replace("class Net", "class Base(nn.Module):\n    pass\n\n\nclass Net", 1)
+    text = net("self.t = torch.ones(3)  # !", base="Base").replace(
+        "class Net", "class Base(nn.Module):\n    pass\n\n\nclass Net", 1
+    )
     assert lines(text, CODE) == marked(text)
 
 
@@ -84,7 +94,10 @@ def test_a_copy_at_every_call_is_unsafe() -> None:
     assert lines(text, CODE) == marked(text)
     assert levels(text, CODE) == ["unsafe"]
     assert added(text, CODE) == []
-    assert added(text, CODE, unsafe=True) == ['self.register_buffer("t", torch.ones(3), persistent=False)  # !', "return x + self.t"]
+    assert added(text, CODE, unsafe=True) == [
+        'self.register_buffer("t", torch.ones(3), persistent=False)  # !',
+        "return x + self.t",
+    ]
 
 
 REPORTS = [
@@ -116,7 +129,9 @@ def test_a_plain_class_is_reported() -> None:
     assert lines(text, CODE) == marked(text)
 
 
-@pytest.mark.parametrize("value", ["self.w.weight.sum(0)", "self.w.weight * 2", "torch.exp(self.w.bias)", "self.w.weight @ self.w.bias"])
+@pytest.mark.parametrize(
+    "value", ["self.w.weight.sum(0)", "self.w.weight * 2", "torch.exp(self.w.bias)", "self.w.weight @ self.w.bias"]
+)
 def test_computed_from_parameters(value: str) -> None:
     text = net(f"self.w = nn.Linear(3, 3)\nself.t = {value}  # !")
     assert lines(text, CODE) == marked(text)

@@ -56,7 +56,9 @@ def test_a_tensor_of_the_class_is_reported() -> None:
 
 def test_a_second_name_for_a_buffer_is_reported() -> None:
     helper = "class Helper:\n    def __init__(self, value):\n        self.value = value\n\n    def shift(self, x):\n        return x - self.value\n\n\n"
-    program = module('self.register_buffer("c", torch.zeros(2))\nself.helper = Helper(self.c)', "return self.helper.shift(x)")
+    program = module(
+        'self.register_buffer("c", torch.zeros(2))\nself.helper = Helper(self.c)', "return self.helper.shift(x)"
+    )
     (finding,) = found(program.replace("class Net", helper + "class Net"))
     assert "`self.value`" in finding.message
 

@@ -42,7 +42,10 @@ LOOP = """
 
 #: how the list is set up, and how that reads afterwards
 LISTS = {
-    "literal": ("self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]", "self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])"),
+    "literal": (
+        "self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]",
+        "self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])",
+    ),
     "comprehension": (
         "self.layers = [nn.Linear(3, 3) for _ in range(depth)]",
         "self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(depth)])",
@@ -51,13 +54,22 @@ LISTS = {
         "self.layers = []\nfor _ in range(depth):\n    self.layers.append(nn.Linear(3, 3))",
         "self.layers = nn.ModuleList()\nfor _ in range(depth):\n    self.layers.append(nn.Linear(3, 3))",
     ),
-    "list()": ("self.layers = list()\nself.layers.append(nn.Linear(3, 3))", "self.layers = nn.ModuleList()\nself.layers.append(nn.Linear(3, 3))"),
-    "extended": ("self.layers = []\nself.layers += [nn.Linear(3, 3)]", "self.layers = nn.ModuleList()\nself.layers += [nn.Linear(3, 3)]"),
+    "list()": (
+        "self.layers = list()\nself.layers.append(nn.Linear(3, 3))",
+        "self.layers = nn.ModuleList()\nself.layers.append(nn.Linear(3, 3))",
+    ),
+    "extended": (
+        "self.layers = []\nself.layers += [nn.Linear(3, 3)]",
+        "self.layers = nn.ModuleList()\nself.layers += [nn.Linear(3, 3)]",
+    ),
     "from a name": (
         "layers = [nn.Linear(3, 3) for _ in range(depth)]\nself.layers = layers",
         "layers = [nn.Linear(3, 3) for _ in range(depth)]\nself.layers = nn.ModuleList(layers)",
     ),
-    "tuple": ("self.layers = (nn.Linear(3, 3), nn.Linear(3, 3))", "self.layers = nn.ModuleList((nn.Linear(3, 3), nn.Linear(3, 3)))"),
+    "tuple": (
+        "self.layers = (nn.Linear(3, 3), nn.Linear(3, 3))",
+        "self.layers = nn.ModuleList((nn.Linear(3, 3), nn.Linear(3, 3)))",
+    ),
     "annotated": (
         "self.layers: list[nn.Module] = [nn.Linear(3, 3)]",
         "self.layers: nn.ModuleList = nn.ModuleList([nn.Linear(3, 3)])",
@@ -122,7 +134,9 @@ ONLY_LISTS = {
 
 @pytest.mark.parametrize("name", ONLY_LISTS)
 def test_what_only_a_list_can_do_is_left_to_a_person(name: str) -> None:
-    program = module(f"self.layers = [nn.Linear(3, 3)]\n{ONLY_LISTS[name]}", LOOP, "def register(layers):\n    pass\n\n\n")
+    program = module(
+        f"self.layers = [nn.Linear(3, 3)]\n{ONLY_LISTS[name]}", LOOP, "def register(layers):\n    pass\n\n\n"
+    )
     (finding,) = found(program, "DVF302")
     assert finding.applicability is Applicability.REPORT
     assert finding.note
@@ -142,9 +156,15 @@ def test_what_both_can_do_does_not_stand_in_the_way(statement: str) -> None:
 
 
 OTHER_REPORTS = {
-    "lists of lists": ("self.layers = [[nn.Linear(3, 3)], [nn.Linear(3, 3)]]", "for row in self.layers:\n    x = row[0](x)\nreturn x"),
+    "lists of lists": (
+        "self.layers = [[nn.Linear(3, 3)], [nn.Linear(3, 3)]]",
+        "for row in self.layers:\n    x = row[0](x)\nreturn x",
+    ),
     "not only modules": ('self.layers = [nn.Linear(3, 3), "end"]', "return self.layers[0](x)"),
-    "changed under another name": ("layers = [nn.Linear(3, 3)]\nself.layers = layers\nlayers.append(nn.Linear(3, 3))", LOOP),
+    "changed under another name": (
+        "layers = [nn.Linear(3, 3)]\nself.layers = layers\nlayers.append(nn.Linear(3, 3))",
+        LOOP,
+    ),
     "two targets": ("layers = self.layers = [nn.Linear(3, 3)]", LOOP),
 }
 
@@ -158,14 +178,15 @@ def test_other_reports(name: str) -> None:
 
 def test_before_super_init_nothing_can_be_registered() -> None:
     program = module("pass", LOOP).replace(
-        "        super().__init__()\n        pass\n", "        self.layers = [nn.Linear(3, 3)]\n        super().__init__()\n"
+        "        super().__init__()\n        pass\n",
+        "        self.layers = [nn.Linear(3, 3)]\n        super().__init__()\n",
     )
     (finding,) = found(program, "DVF302")
     assert finding.applicability is Applicability.REPORT
     assert "super().__init__()" in finding.note
 
 
-STATELESS = '''
+STATELESS = """
 class Shift(nn.Module):
     def __init__(self, by):
         super().__init__()
@@ -175,7 +196,7 @@ class Shift(nn.Module):
         return x + self.by
 
 
-'''
+"""
 
 
 def test_members_that_save_nothing_make_a_safe_fix() -> None:
@@ -208,8 +229,12 @@ def test_the_file_s_own_spelling_is_used(imports: str, spelled: str) -> None:
 
 
 def test_an_import_is_added_where_none_offers_it() -> None:
-    program = module("self.layers = [Linear(3, 3)]", LOOP).replace("from torch import nn\n", "from torch.nn import Linear, Module\n")
-    program = program.replace("(nn.Module)", "(Module)").replace("import torch\n", "").partition("\n\ndef run")[0] + "\n"
+    program = module("self.layers = [Linear(3, 3)]", LOOP).replace(
+        "from torch import nn\n", "from torch.nn import Linear, Module\n"
+    )
+    program = (
+        program.replace("(nn.Module)", "(Module)").replace("import torch\n", "").partition("\n\ndef run")[0] + "\n"
+    )
     text = fix(program, unsafe=True).new_text
     assert "self.layers = ModuleList([Linear(3, 3)])" in text
     assert "import" in text.split("class")[0]
@@ -217,14 +242,26 @@ def test_an_import_is_added_where_none_offers_it() -> None:
 
 
 SILENT = {
-    "registered by add_module": ('self.layers = []\nfor i in range(depth):\n    m = nn.Linear(3, 3)\n    self.add_module(f"m{i}", m)\n    self.layers.append(m)', LOOP),
-    "registered by setattr": ('self.layers = []\nfor i in range(depth):\n    m = nn.Linear(3, 3)\n    setattr(self, f"m{i}", m)\n    self.layers.append(m)', LOOP),
-    "registered by Sequential": ("layers = [nn.Linear(3, 3)]\nself.net = nn.Sequential(*layers)\nself.layers = layers", LOOP),
+    "registered by add_module": (
+        'self.layers = []\nfor i in range(depth):\n    m = nn.Linear(3, 3)\n    self.add_module(f"m{i}", m)\n    self.layers.append(m)',
+        LOOP,
+    ),
+    "registered by setattr": (
+        'self.layers = []\nfor i in range(depth):\n    m = nn.Linear(3, 3)\n    setattr(self, f"m{i}", m)\n    self.layers.append(m)',
+        LOOP,
+    ),
+    "registered by Sequential": (
+        "layers = [nn.Linear(3, 3)]\nself.net = nn.Sequential(*layers)\nself.layers = layers",
+        LOOP,
+    ),
     "named as well": ("self.a = nn.Linear(3, 3)\nself.b = nn.Linear(3, 3)\nself.layers = [self.a, self.b]", LOOP),
     "already a module list": ("self.layers = nn.ModuleList([nn.Linear(3, 3)])", LOOP),
     "no tensors": ("self.layers = [nn.ReLU(), nn.Dropout(0.1)]", LOOP),
     "not used on tensors": ("self.fc = nn.Linear(3, 3)\nself.layers = [nn.Linear(3, 3)]", "return self.fc(x)"),
-    "moved where it is called": ("self.layers = [nn.Linear(3, 3)]", "for layer in self.layers:\n    x = layer.to(x.device)(x)\nreturn x"),
+    "moved where it is called": (
+        "self.layers = [nn.Linear(3, 3)]",
+        "for layer in self.layers:\n    x = layer.to(x.device)(x)\nreturn x",
+    ),
 }
 
 
@@ -235,7 +272,8 @@ def test_silent(name: str) -> None:
 
 def test_a_class_that_moves_its_list_itself_is_silent() -> None:
     program = module("self.layers = [nn.Linear(3, 3)]", LOOP).replace(
-        "    def forward", "    def _apply(self, fn):\n        super()._apply(fn)\n        for layer in self.layers:\n            layer._apply(fn)\n        return self\n\n    def forward"
+        "    def forward",
+        "    def _apply(self, fn):\n        super()._apply(fn)\n        for layer in self.layers:\n            layer._apply(fn)\n        return self\n\n    def forward",
     )
     assert found(program, "DVF302") == []
 
@@ -247,7 +285,11 @@ def test_a_class_without_a_caller_is_judged_too() -> None:
 
 
 def test_a_plain_class_is_another_matter() -> None:
-    program = module("self.layers = [nn.Linear(3, 3)]", LOOP).replace("class Net(nn.Module)", "class Net").replace("        super().__init__()\n", "")
+    program = (
+        module("self.layers = [nn.Linear(3, 3)]", LOOP)
+        .replace("class Net(nn.Module)", "class Net")
+        .replace("        super().__init__()\n", "")
+    )
     assert found(program, "DVF302") == []
 
 
@@ -279,7 +321,9 @@ def test_parameters_in_a_dict() -> None:
     assert 'nn.ParameterDict({"a": nn.Parameter(torch.ones(3))})' in fix(program, unsafe=True).new_text
 
 
-@pytest.mark.parametrize("use", ["self.scales.insert(0, nn.Parameter(torch.ones(3)))", "self.scales.pop()", "self.scales.sort(key=id)"])
+@pytest.mark.parametrize(
+    "use", ["self.scales.insert(0, nn.Parameter(torch.ones(3)))", "self.scales.pop()", "self.scales.sort(key=id)"]
+)
 def test_parameter_lists_can_do_less(use: str) -> None:
     program = module(f"self.scales = [nn.Parameter(torch.ones(3)) for _ in range(depth)]\n{use}", SUM)
     (finding,) = found(program, "DVF303")
@@ -370,7 +414,9 @@ CONSTANTS = 'NAMES = ("a", "b")\nSIZES = {"a": 3, "b": 3}\nDOTTED = ["a.b"]\n\n\
 @pytest.mark.parametrize("name", RUN_TIME_KEYS)
 def test_keys_made_at_run_time(name: str) -> None:
     value, doubt = RUN_TIME_KEYS[name]
-    program = module(f"self.layers = {value}", "for layer in self.layers.values():\n    x = layer(x)\nreturn x", CONSTANTS)
+    program = module(
+        f"self.layers = {value}", "for layer in self.layers.values():\n    x = layer(x)\nreturn x", CONSTANTS
+    )
     (finding,) = found(program, "DVF302")
     if doubt is None:
         assert finding.applicability is Applicability.REPORT

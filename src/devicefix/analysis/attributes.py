@@ -36,7 +36,9 @@ def attributes_met(facts: FileFacts, kind: str = "attribute") -> Iterator[Tensor
             cls = declaring_class(facts, origin)
             if cls is None:
                 continue
-            entry = found.setdefault((cls, origin.attribute), TensorAttribute(cls, origin.attribute, origin.owner.is_module))
+            entry = found.setdefault(
+                (cls, origin.attribute), TensorAttribute(cls, origin.attribute, origin.owner.is_module)
+            )
             entry.mixes.append(mix)
     for entry in found.values():
         entry.writes = writes_of(facts, entry.cls, entry.name)
@@ -51,7 +53,13 @@ def _first_line(attribute: TensorAttribute) -> int:
 def declaring_class(facts: FileFacts, origin: Origin) -> ClassInfo | None:
     """The class of this file in whose code the attribute is written."""
     function = origin.scope.function
-    cls = function.cls if function is not None and function.cls is not None else origin.owner.cls if origin.owner else None
+    cls = (
+        function.cls
+        if function is not None and function.cls is not None
+        else origin.owner.cls
+        if origin.owner
+        else None
+    )
     if cls is None or cls.module is not facts.module or not facts.here(origin.node):
         return None
     return cls
@@ -99,7 +107,13 @@ def exclusive(facts: FileFacts, a: ast.stmt | None, b: ast.stmt | None) -> bool:
         parent = facts.parents.get(child) if child is not None else None
         while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if isinstance(parent, ast.If):
-                arm = "body" if any(child is s for s in parent.body) else "orelse" if any(child is s for s in parent.orelse) else "test"
+                arm = (
+                    "body"
+                    if any(child is s for s in parent.body)
+                    else "orelse"
+                    if any(child is s for s in parent.orelse)
+                    else "test"
+                )
                 if store:
                     arms[parent] = arm
                 elif parent in arms and arms[parent] != arm:

@@ -37,7 +37,8 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
         return Repair(note="its parts are wanted on several devices")
     held = next((key.name for path in batch.paths for key in path if isinstance(key, AttributeKey)), "")
     if held:
-        return Repair(note=f"`{held}` is an attribute of an object: move that (with a `.to` of its class), or each tensor where it is used")
+        way = "move that (with a `.to` of its class), or each tensor where it is used"
+        return Repair(note=f"`{held}` is an attribute of an object: {way}")
     names = parts(facts, batch)
     direct = _direct_use(facts, batch)
     if names is None and direct is None:

@@ -11,7 +11,14 @@ from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.host_reads import gradients_may_be_off
 from devicefix.analysis.values import Kind
-from devicefix.codemods.changes import Change, InsertStatements, ReplaceExpression, ReplaceStatement, RewriteAssignment, Unwrap
+from devicefix.codemods.changes import (
+    Change,
+    InsertStatements,
+    ReplaceExpression,
+    ReplaceStatement,
+    RewriteAssignment,
+    Unwrap,
+)
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import AttributeWrite, FileFacts
@@ -64,7 +71,10 @@ def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[Att
         return "the class has a property or method of that name"
     if any(method in cls.methods for method in ("_apply", "to", "cuda")):
         return "the class moves tensors itself"
-    if any(isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__slots__" for t in s.targets) for s in cls.node.body):
+    if any(
+        isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__slots__" for t in s.targets)
+        for s in cls.node.body
+    ):
         return "the class has `__slots__`"
     return ""
 
@@ -90,7 +100,11 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
     for node in ast.walk(attribute.cls.node):
         if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
             return "it is deleted somewhere"
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("Parameter", "ParameterList"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("Parameter", "ParameterList")
+        ):
             if any(path_of(a) == f"self.{attribute.name}" for a in node.args):
                 return "a parameter is made from it"
     return ""
@@ -132,7 +146,9 @@ def _pairs(statement: ast.Assign) -> list[tuple[ast.Attribute, ast.expr]]:
 
 
 def _one_line(facts: FileFacts, statement: ast.stmt) -> bool:
-    return statement.lineno == statement.end_lineno and isinstance(facts.parents.get(statement), (ast.FunctionDef, ast.If))
+    return statement.lineno == statement.end_lineno and isinstance(
+        facts.parents.get(statement), (ast.FunctionDef, ast.If)
+    )
 
 
 def _split(facts: FileFacts, statement: ast.Assign, persistent: str) -> Change:
@@ -154,7 +170,11 @@ def _annotation_in_class(facts: FileFacts, attribute: TensorAttribute, statement
     if attribute.name in attribute.cls.annotations:
         return []
     body = attribute.cls.node.body
-    anchor = body[1] if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else body[0]
+    anchor = (
+        body[1]
+        if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+        else body[0]
+    )
     annotation = ast.unparse(statement.annotation)
     return [InsertStatements(anchor, (f"{attribute.name}: {annotation}",), "before", blank_after=1)]
 
@@ -192,7 +212,12 @@ def graph_attributes(facts: FileFacts) -> Iterator[TensorAttribute]:
             continue
         if write.scope.function is None or write.scope.function.name != "__init__" or write.value.has("parameter"):
             continue
-        if not write.value.has("graph") or (cls.node, write.name) in done or write.statement is None or not facts.here(write.statement):
+        if (
+            not write.value.has("graph")
+            or (cls.node, write.name) in done
+            or write.statement is None
+            or not facts.here(write.statement)
+        ):
             continue
         if gradients_may_be_off(facts, write.statement, write.scope):
             continue
@@ -212,12 +237,22 @@ def copies_per_call(facts: FileFacts) -> Iterator[tuple[TensorAttribute, list[Ch
         if cls is None or cls.module is not facts.module or not write.owner.is_module or not write.value.is_tensor:
             continue
         value = write.value
-        if (cls.node, write.name) in done or value.has("parameter") or value.has("buffer") or value.device is None or not value.device.host:
+        if (
+            (cls.node, write.name) in done
+            or value.has("parameter")
+            or value.has("buffer")
+            or value.device is None
+            or not value.device.host
+        ):
             continue
         done.add((cls.node, write.name))
         readers = [n for n in attributes.used_names(cls, write.name) if _method_name(facts, n) != "__init__"]
         moves = [_device_move(facts, n) for n in readers]
-        changes = [ReplaceExpression(m, ast.unparse(m.func.value)) for m in moves if m is not None and isinstance(m.func, ast.Attribute)]
+        changes = [
+            ReplaceExpression(m, ast.unparse(m.func.value))
+            for m in moves
+            if m is not None and isinstance(m.func, ast.Attribute)
+        ]
         if readers and len(changes) == len(readers):
             attribute = TensorAttribute(cls, write.name, True)
             attribute.writes = attributes.writes_of(facts, cls, write.name)
@@ -233,7 +268,11 @@ def _device_move(facts: FileFacts, node: ast.Attribute) -> ast.Call | None:
         values = [*call.args, *(k.value for k in call.keywords if k.arg == "device")]
         if len(values) == 1 and not [k for k in call.keywords if k.arg not in ("device", "non_blocking")]:
             value = values[0]
-            if isinstance(value, ast.Attribute) and value.attr == "device" and path_of(value.value) not in (None, "self"):
+            if (
+                isinstance(value, ast.Attribute)
+                and value.attr == "device"
+                and path_of(value.value) not in (None, "self")
+            ):
                 return call
     return None
 

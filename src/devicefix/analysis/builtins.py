@@ -77,8 +77,12 @@ def _container(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -
         return value
     if value.kind in (Kind.MAPPING, Kind.LOADER, Kind.OBJECT, Kind.TENSOR):
         inner = _turn(it, frame, node, args)
-        return Value(Kind.SEQUENCE, element=inner, data=name, ident=("keys", value.ident) if value.kind is Kind.MAPPING else None)
-    inner = Value(Kind.UNKNOWN, device=value.device, ident=("item", value.ident, None), flags=value.flags & {"likely_tensor"})
+        return Value(
+            Kind.SEQUENCE, element=inner, data=name, ident=("keys", value.ident) if value.kind is Kind.MAPPING else None
+        )
+    inner = Value(
+        Kind.UNKNOWN, device=value.device, ident=("item", value.ident, None), flags=value.flags & {"likely_tensor"}
+    )
     return Value(Kind.SEQUENCE, element=inner, data=name, sources=value.sources)
 
 
@@ -90,7 +94,9 @@ def _dict(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Val
         return Value(Kind.MAPPING, items={**known, **items}, element=value.element)
     if args.keyword_splat or value is not None:
         pair = any_element(value) if value is not None and value.kind is Kind.SEQUENCE else None
-        inner = pair.items[1] if pair is not None and isinstance(pair.items, tuple) and len(pair.items) == 2 else UNKNOWN
+        inner = (
+            pair.items[1] if pair is not None and isinstance(pair.items, tuple) and len(pair.items) == 2 else UNKNOWN
+        )
         return Value(Kind.MAPPING, items=items, element=inner)
     return Value(Kind.MAPPING, items=items)
 
@@ -131,13 +137,17 @@ def _map(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Valu
     if len(args.positional) < 2:
         return UNKNOWN
     given = [_turn(it, frame, node, args, i) for i in range(1, len(args.positional))]
-    return Value(Kind.SEQUENCE, element=apply(it, frame, node, args.positional[0], Args(given, nodes=list(args.nodes[1:]))))
+    return Value(
+        Kind.SEQUENCE, element=apply(it, frame, node, args.positional[0], Args(given, nodes=list(args.nodes[1:])))
+    )
 
 
 def _filter(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     value = args.get(1)
     if value is not None and value.kind is Kind.SEQUENCE:
-        return Value(Kind.SEQUENCE, element=any_element(value), data=value.data, sources=value.sources, ident=value.ident)
+        return Value(
+            Kind.SEQUENCE, element=any_element(value), data=value.data, sources=value.sources, ident=value.ident
+        )
     return UNKNOWN
 
 
@@ -240,7 +250,13 @@ def _setattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> 
         heap.write_attribute(it, frame, base, name.data, value)
     elif base is not None and name is not None and value is not None and value.is_tensor and not value.has("parameter"):
         heap.write_attribute(it, frame, base, COMPUTED, value)
-    elif base is not None and base.is_module and base.kind is Kind.OBJECT and value is not None and (value.is_module or value.has("parameter")):
+    elif (
+        base is not None
+        and base.is_module
+        and base.kind is Kind.OBJECT
+        and value is not None
+        and (value.is_module or value.has("parameter"))
+    ):
         base.data.children.append(value)  # registered under a name that is made at run time
     return NONE
 
@@ -283,20 +299,29 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
     return UNKNOWN
 
 
-def _sequence_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
+def _sequence_method(
+    it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments
+) -> Value:
     target = node.func.value if isinstance(node.func, ast.Attribute) else None
     given = args.positional[0] if args.positional else UNKNOWN
     if name in ("append", "add", "appendleft") and target is not None:
         rebind(it, frame, target, _grown(frame, receiver, [given]))
         return NONE
     if name == "insert" and target is not None and len(args.positional) > 1:
-        rebind(it, frame, target, Value(Kind.SEQUENCE, element=join_all([*_members(receiver), args.positional[1]]), data=receiver.data))
+        rebind(
+            it,
+            frame,
+            target,
+            Value(Kind.SEQUENCE, element=join_all([*_members(receiver), args.positional[1]]), data=receiver.data),
+        )
         return NONE
     if name in ("extend", "update") and target is not None:
         from devicefix.analysis.expressions import iterate
 
         inner = iterate(it, frame, given, args.nodes[0], node) if args.nodes else UNKNOWN
-        rebind(it, frame, target, Value(Kind.SEQUENCE, element=join_all([*_members(receiver), inner]), data=receiver.data))
+        rebind(
+            it, frame, target, Value(Kind.SEQUENCE, element=join_all([*_members(receiver), inner]), data=receiver.data)
+        )
         return NONE
     if name in ("pop", "popleft", "__getitem__"):
         return any_element(receiver)
@@ -311,15 +336,22 @@ def _grown(frame: Frame, receiver: Value, added: list[Value]) -> Value:
     if isinstance(receiver.items, tuple) and not frame.loops and len(receiver.items) < 32:
         return receiver.replace(items=(*receiver.items, *added))
     members = [*_members(receiver), *added]
-    return Value(Kind.SEQUENCE, element=join_all(members), data=receiver.data, origins=receiver.origins,
-                 sources=scattered([*receiver.sources, *members]))
+    return Value(
+        Kind.SEQUENCE,
+        element=join_all(members),
+        data=receiver.data,
+        origins=receiver.origins,
+        sources=scattered([*receiver.sources, *members]),
+    )
 
 
 def _members(value: Value) -> list[Value]:
     return [*elements(value), *([value.element] if value.element is not None else [])]
 
 
-def _mapping_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
+def _mapping_method(
+    it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments
+) -> Value:
     target = node.func.value if isinstance(node.func, ast.Attribute) else None
     key = args.get(0)
     if name == "items":
@@ -333,7 +365,8 @@ def _mapping_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Val
         return Value(Kind.SEQUENCE, element=Value(Kind.STRING, ident=("key", receiver.ident)))
     if name in ("get", "pop", "setdefault"):
         if key is not None and isinstance(receiver.items, dict) and key.data in receiver.items:
-            return receiver.items[key.data]
+            known: Value = receiver.items[key.data]
+            return known
         found = any_element(receiver)
         default = args.get(1)
         return join(found, default) if default is not None else found

@@ -26,7 +26,7 @@ from devicefix.analysis.values import (
 
 if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
-    from devicefix.analysis.model import FunctionInfo
+    from devicefix.analysis.model import FunctionInfo, ModuleInfo
 
 
 def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
@@ -67,7 +67,9 @@ def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
             else:
                 args.splat = True
                 args.positional.append(
-                    any_element(value) if value.kind is Kind.SEQUENCE else Value(Kind.UNKNOWN, device=value.device, sources=value.sources)
+                    any_element(value)
+                    if value.kind is Kind.SEQUENCE
+                    else Value(Kind.UNKNOWN, device=value.device, sources=value.sources)
                 )
                 args.nodes.append(argument)
             continue
@@ -82,7 +84,11 @@ def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
         contents = value
         if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
             contents = value.data.attrs["<items>"]
-        if isinstance(contents.items, dict) and contents.element is None and all(isinstance(k, str) for k in contents.items):
+        if (
+            isinstance(contents.items, dict)
+            and contents.element is None
+            and all(isinstance(k, str) for k in contents.items)
+        ):
             for name, inner in contents.items.items():
                 args.keywords.setdefault(name, inner)
                 args.keyword_nodes.setdefault(name, keyword.value)
@@ -121,11 +127,17 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
         base, name = function.sources[0], node.func.attr
         if base.kind is Kind.OBJECT and base.data.is_module:
             opaque.meet_inputs(it, frame, node, base, node.func.value, args)
-            return Value(Kind.UNKNOWN, device=base.data.device, ident=("call", node), flags=frozenset({"likely_tensor"}))
+            return Value(
+                Kind.UNKNOWN, device=base.data.device, ident=("call", node), flags=frozenset({"likely_tensor"})
+            )
         if name in torch_api.MOVE_METHODS:
             device, _dtype, moves = tensors.move_target(name, args)
-            result = Value(Kind.UNKNOWN, device=device if moves else base.device, ident=("moved", base.ident, node),
-                           flags=frozenset({"moved"}))
+            result = Value(
+                Kind.UNKNOWN,
+                device=device if moves else base.device,
+                ident=("moved", base.ident, node),
+                flags=frozenset({"moved"}),
+            )
             it.records.moves.append(Move(node, name, base, result, device if moves else None, frame.scope()))
             return result
         if name == "numpy" and base.has("moved"):
@@ -139,8 +151,25 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
             inner = Value(Kind.UNKNOWN, device=base.device, ident=("item", base.ident, None))
             if name == "values":
                 return Value(Kind.SEQUENCE, element=inner)
-            return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"))
-        if name in ("float", "double", "half", "long", "int", "bool", "detach", "clone", "contiguous", "view", "reshape"):
+            return Value(
+                Kind.SEQUENCE,
+                element=Value(
+                    Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"
+                ),
+            )
+        if name in (
+            "float",
+            "double",
+            "half",
+            "long",
+            "int",
+            "bool",
+            "detach",
+            "clone",
+            "contiguous",
+            "view",
+            "reshape",
+        ):
             return Value(Kind.UNKNOWN, device=base.device, flags=frozenset({"likely_tensor"}))
     if modules.wants_tensors(args):  # only tokenizers and processors have such a parameter
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -175,14 +204,19 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, 
 
 
 def call_closure(
-    it: Interpreter, frame: Frame, closure: Closure, args: Arguments, receiver: Value | None = None, node: ast.AST | None = None
+    it: Interpreter,
+    frame: Frame,
+    closure: Closure,
+    args: Arguments,
+    receiver: Value | None = None,
+    node: ast.AST | None = None,
 ) -> Value:
     """Call a function of the project: interpret its body with these arguments."""
     info = closure.function
     body = info.node
     if body in it.active:
         return passed_over(receiver, node)
-    if frame.depth >= MAXIMUM_DEPTH or it.budget <= 0 or not it.worth(info):
+    if frame.depth >= MAXIMUM_DEPTH or it.budget <= it.reserve or not it.worth(info):
         heap.escape(it, args.every() if receiver is None or not info.places else [*args.every(), receiver])
         return passed_over(receiver, node)
     key = _key(it, closure, args, receiver)
@@ -285,7 +319,9 @@ def bind(
             names[name] = _default(it, info, parameter, defaults.get(name), args)
     for parameter in spec.kwonlyargs:
         name = parameter.arg
-        names[name] = args.keywords[name] if name in args.keywords else _default(it, info, parameter, defaults.get(name), args)
+        names[name] = (
+            args.keywords[name] if name in args.keywords else _default(it, info, parameter, defaults.get(name), args)
+        )
     if spec.vararg is not None:
         rest = given[len(positional) :]
         names[spec.vararg.arg] = (
@@ -303,7 +339,9 @@ def bind(
     return names
 
 
-def _default(it: Interpreter, info: FunctionInfo, parameter: ast.arg, default: ast.expr | None, args: Arguments) -> Value:
+def _default(
+    it: Interpreter, info: FunctionInfo, parameter: ast.arg, default: ast.expr | None, args: Arguments
+) -> Value:
     if args.keyword_splat and "**" in args.keywords:
         return args.keywords["**"]
     if default is None or args.keyword_splat:
@@ -326,8 +364,16 @@ def annotated(value: Value, kind: str) -> Value:
         flags |= MAYBE_NONE
         kind = kind[len("optional ") :]
     if kind.endswith("tensor"):
-        dtype = {"float tensor": DType.FLOAT, "int tensor": DType.INT, "bool tensor": DType.BOOL}.get(kind, DType.UNKNOWN)
-        return Value(Kind.TENSOR, device=value.device, dtype=dtype, ident=value.ident, flags=(flags - {"parameter"}) | {"argument"})
+        dtype = {"float tensor": DType.FLOAT, "int tensor": DType.INT, "bool tensor": DType.BOOL}.get(
+            kind, DType.UNKNOWN
+        )
+        return Value(
+            Kind.TENSOR,
+            device=value.device,
+            dtype=dtype,
+            ident=value.ident,
+            flags=(flags - {"parameter"}) | {"argument"},
+        )
     if kind == "module":
         return Value(Kind.MODULE, device=value.device, ident=value.ident, flags=flags)
     if kind == "device":
@@ -339,5 +385,7 @@ def annotated(value: Value, kind: str) -> Value:
     if kind == "ndarray":
         return Value(Kind.NDARRAY, flags=flags)
     if kind == "packed":
-        return Value(Kind.TENSOR, device=value.device, ident=value.ident, flags=(flags - {"parameter"}) | {"packed", "argument"})
+        return Value(
+            Kind.TENSOR, device=value.device, ident=value.ident, flags=(flags - {"parameter"}) | {"packed", "argument"}
+        )
     return value

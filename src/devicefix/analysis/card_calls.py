@@ -79,14 +79,16 @@ def _guarded_place(facts: FileFacts, node: ast.AST) -> bool:
             and _about_device(facts, parent.test)
         ):
             return True
-        if isinstance(parent, (ast.For, ast.AsyncFor)) and child is not parent.iter and _about_device(facts, parent.iter):
+        looped = isinstance(parent, (ast.For, ast.AsyncFor)) and child is not parent.iter
+        if looped and isinstance(parent, (ast.For, ast.AsyncFor)) and _about_device(facts, parent.iter):
             return True  # for i in range(torch.cuda.device_count())
         if any(g is not child and _about_device(facts, g.iter) for g in getattr(parent, "generators", ())):
             return True
         if isinstance(parent, ast.BoolOp) and any(_about_device(facts, v) for v in parent.values if v is not child):
             return True
         body = next((b for b in _blocks(parent) if any(child is s for s in b)), None)
-        if body is not None and any(_leaves(facts, s) for s in body[: next(i for i, s in enumerate(body) if s is child)]):
+        before = body[: next(i for i, s in enumerate(body) if s is child)] if body is not None else []
+        if any(_leaves(facts, s) for s in before):
             return True
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if any(GUARD_WORDS.search(ast.unparse(d)) for d in parent.decorator_list):

@@ -105,7 +105,17 @@ def is_host_class(it: Interpreter, cls: ClassInfo) -> bool:
     )
 
 
-HOST_SUFFIXES = ("Dataset", "DataModule", "Sampler", "Collator", "Collate", "DataLoader", "Transform", "Augmentation", "Loader")
+HOST_SUFFIXES = (
+    "Dataset",
+    "DataModule",
+    "Sampler",
+    "Collator",
+    "Collate",
+    "DataLoader",
+    "Transform",
+    "Augmentation",
+    "Loader",
+)
 
 
 def overrides_move(it: Interpreter, cls: ClassInfo) -> bool:
@@ -123,7 +133,9 @@ def has_unseen_base(it: Interpreter, cls: ClassInfo) -> bool:
 
 
 #: libraries whose classes do not look at the attributes of their instances
-HARMLESS_BASES = frozenset({"builtins", "object", "abc", "typing", "typing_extensions", "collections", "enum", "dataclasses"})
+HARMLESS_BASES = frozenset(
+    {"builtins", "object", "abc", "typing", "typing_extensions", "collections", "enum", "dataclasses"}
+)
 
 
 def is_named_tuple(it: Interpreter, cls: ClassInfo) -> bool:

@@ -26,6 +26,8 @@ TAKEN: Final = frozenset(
 #: functions and operators whose result is no string
 NUMERIC: Final = frozenset({"int", "float", "len", "id", "hash", "round", "tuple", "frozenset", "type"})
 
+TEXT_METHODS: Final = frozenset({"format", "join", "lower", "upper", "replace", "strip"})
+
 DOUBT: Final = "its keys have to be strings without dots, which is not shown: "
 
 
@@ -94,7 +96,7 @@ def _is_text(key: ast.expr) -> bool:
     if isinstance(key, ast.Call):
         if isinstance(key.func, ast.Name):
             return key.func.id in ("str", "repr")
-        return isinstance(key.func, ast.Attribute) and key.func.attr in ("format", "join", "lower", "upper", "replace", "strip")
+        return isinstance(key.func, ast.Attribute) and key.func.attr in TEXT_METHODS
     return False
 
 
@@ -134,7 +136,8 @@ def _counts(facts: FileFacts, node: ast.expr) -> bool:
         if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
             if isinstance(target, ast.Name):
                 return iterable.func.id == "range"
-            if isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name) and target.elts[0].id == node.id:
+            first = target.elts[0] if isinstance(target, ast.Tuple) else None
+            if isinstance(first, ast.Name) and first.id == node.id:
                 return iterable.func.id == "enumerate"
         return False
     return False
@@ -148,10 +151,11 @@ def _choices(facts: FileFacts, key: ast.expr) -> list[object]:
         place, source = target, iterable
         pairs = False
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and len(source.args) == 1:
-            if source.func.id == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-                place, source = target.elts[1], source.args[0]
-            elif source.func.id in ("sorted", "list", "set", "tuple", "reversed"):
-                source = source.args[0]
+            name, source = source.func.id, source.args[0]
+            if name == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                place = target.elts[1]
+            elif name not in ("sorted", "list", "set", "tuple", "reversed"):
+                return []
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args:
             pairs = source.func.attr == "items"
             if not pairs and source.func.attr != "keys":
@@ -173,7 +177,7 @@ def _constants(source: ast.expr | None, pairs: bool) -> list[object]:
         members = list(source.keys)
     elif isinstance(source, (ast.Tuple, ast.List, ast.Set)) and not pairs:
         members = list(source.elts)
-    constants = [member.value for member in members if isinstance(member, ast.Constant)]
+    constants: list[object] = [member.value for member in members if isinstance(member, ast.Constant)]
     return constants if len(constants) == len(members) else []
 
 
@@ -181,9 +185,10 @@ def _literal(facts: FileFacts, source: ast.expr) -> ast.expr | None:
     """A literal, or the one that a name of the file stands for."""
     if not isinstance(source, ast.Name):
         return source
-    bound = [node for node in facts.nodes(ast.Name) if node.id == source.id and not isinstance(node.ctx, ast.Load)]
+    names = [node for node in facts.nodes(ast.Name) if isinstance(node, ast.Name) and node.id == source.id]
+    bound = [node for node in names if not isinstance(node.ctx, ast.Load)]
     parent = facts.parents.get(bound[0]) if len(bound) == 1 else None
-    if any(node.arg == source.id for node in facts.nodes(ast.arg)):
+    if any(isinstance(node, ast.arg) and node.arg == source.id for node in facts.nodes(ast.arg)):
         return None
     plain = isinstance(parent, ast.Assign) and len(parent.targets) == 1 and facts.parents.get(parent) is facts.tree
     return parent.value if plain and isinstance(parent, ast.Assign) else None

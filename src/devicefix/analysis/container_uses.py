@@ -24,6 +24,7 @@ READERS: Final = frozenset(
      "sorted", "filter", "chain", "bool", "set"}
 )  # fmt: skip
 
+
 def trouble_in_use(facts: FileFacts, node: ast.Attribute, replacement: str) -> str:
     """Why ``node``, a use of the container, would not work with ``nn.<replacement>``; ``""`` if it would."""
     parent = facts.parents.get(node)

@@ -175,7 +175,7 @@ def _bad_keys(facts: FileFacts, value: ast.expr, replacement: str) -> str:
 def _keys(value: ast.expr) -> list[tuple[ast.expr | None, ast.expr | None]] | None:
     """The keys of a dict as it is written, each with its value; ``None`` if that cannot be seen."""
     if isinstance(value, ast.Dict):
-        return list(zip(value.keys, value.values))
+        return list(zip(value.keys, value.values, strict=True))
     if isinstance(value, ast.DictComp):
         return [(value.key, value.value)]
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
@@ -234,7 +234,8 @@ def _change(container: Container) -> str:
         return "it is not known what all members hold: they may add parameters and keys of `state_dict()`"
     follow = any(_depends_on_mode(inner) for obj in built for inner in modules_inside(obj))
     if any(holds_saved_state(obj) for obj in built):
-        return f"the members join {GROWING}" + ("; they also follow `.train()` and `.eval()` from then on" if follow else "")
+        mode = "; they also follow `.train()` and `.eval()` from then on" if follow else ""
+        return f"the members join {GROWING}{mode}"
     return "the members would follow `.train()` and `.eval()` from then on" if follow else ""
 
 

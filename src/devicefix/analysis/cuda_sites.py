@@ -99,7 +99,12 @@ def device_literal(facts: FileFacts, node: ast.expr) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         name, _, number = node.value.partition(":")
         return node.value if name == "cuda" and (not number or number.isdigit()) else ""
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and torch_path(facts.module, node.func) in ("torch.device", "device"):
+    if (
+        isinstance(node, ast.Call)
+        and len(node.args) == 1
+        and not node.keywords
+        and torch_path(facts.module, node.func) in ("torch.device", "device")
+    ):
         return device_literal(facts, node.args[0])
     return ""
 
@@ -115,7 +120,17 @@ def _makes_tensors(facts: FileFacts, node: ast.Call) -> bool:
     fact = torch_api.function(f"torch.{last}")
     if fact is not None and fact.device:
         return True
-    return last in ("new_zeros", "new_ones", "new_full", "new_tensor", "zeros_like", "ones_like", "rand_like", "randn_like", "full_like")
+    return last in (
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_tensor",
+        "zeros_like",
+        "ones_like",
+        "rand_like",
+        "randn_like",
+        "full_like",
+    )
 
 
 def _excused(facts: FileFacts, site: Site) -> bool:
@@ -135,9 +150,14 @@ def _excused(facts: FileFacts, site: Site) -> bool:
         if isinstance(current, ast.Lambda) and any(a.arg in ("storage", "loc", "s") for a in current.args.args):
             return True
         if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if CARD_ONLY_NAMES.search(current.name) or _is_distributed(facts, current):
+            if CARD_ONLY_NAMES.search(current.name):
                 return True
-            if current.name in worker_functions(facts) or current.name in MOVERS or "collate" in current.name or current.name in ("__getitem__", "worker_init_fn"):
+            if (
+                current.name in worker_functions(facts)
+                or current.name in MOVERS
+                or "collate" in current.name
+                or current.name in ("__getitem__", "worker_init_fn")
+            ):
                 return True
             if any(_mentions_guard(d) for d in current.decorator_list):
                 return True
@@ -146,14 +166,17 @@ def _excused(facts: FileFacts, site: Site) -> bool:
 
 
 #: functions that say by their name that they are for the card
-CARD_ONLY_NAMES = re.compile(r"(?:^|_)(?:to|on|for|move|use|with)_(?:gpu|cuda)|(?:gpu|cuda)_only|^(?:gpu|cuda)_|tensorrt|(?:^|_)trt(?:_|$)")
+CARD_ONLY_NAMES = re.compile(
+    r"(?:^|_)(?:to|on|for|move|use|with)_(?:gpu|cuda)|(?:gpu|cuda)_only|^(?:gpu|cuda)_|tensorrt|(?:^|_)trt(?:_|$)"
+)
 
 
-def _is_distributed(facts: FileFacts, function: ast.AST) -> bool:
-    """Whether a function calls ``torch.distributed``: its processes have a card each."""
-    if "dist" not in facts.source.text:
+def is_distributed(facts: FileFacts, site: Site) -> bool:
+    """Whether the function around a site calls ``torch.distributed``: its processes have a card each."""
+    function = facts.function(site.node)
+    if "dist" not in facts.source.text or function is None:
         return False
-    for node in ast.walk(function):
+    for node in ast.walk(function.node):
         if isinstance(node, ast.Attribute):
             head = path_of(node) or ""
             if head.startswith(("torch.distributed.", "dist.")) and "is_available" not in head:
@@ -165,15 +188,22 @@ def _comes_back(facts: FileFacts, site: Site) -> bool:
     """``net.to("cuda")`` … ``net.to(device)``: two devices on purpose."""
     function = site.node.func
     inside = facts.function(site.node)
-    if not isinstance(function, ast.Attribute) or inside is None or not isinstance(facts.parents.get(site.node), ast.Expr):
+    if (
+        not isinstance(function, ast.Attribute)
+        or inside is None
+        or not isinstance(facts.parents.get(site.node), ast.Expr)
+    ):
         return False
     receiver = ast.unparse(function.value)
-    return any(
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
-        and node.value.func.attr in ("to", "cpu") and ast.unparse(node.value.func.value) == receiver
-        and not any(device_literal(facts, a).startswith("cuda") for a in node.value.args)
-        for node in ast.walk(inside.node)
-    )  # fmt: skip
+    for node in ast.walk(inside.node):
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call is site.node:
+            continue
+        if call.func.attr == "to" and ast.unparse(call.func.value) == receiver:
+            given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "device")]
+            if any(path_of(value) is not None for value in given):
+                return True
+    return False
 
 
 def worker_functions(facts: FileFacts) -> set[str]:
@@ -198,10 +228,18 @@ def guard_of(facts: FileFacts, node: ast.AST) -> tuple[ast.AST | None, str]:
     child: ast.AST = node
     current = facts.parents.get(node)
     while current is not None:
-        if isinstance(current, (ast.If, ast.IfExp, ast.While)) and child is not current.test and _mentions_guard(current.test):
+        if (
+            isinstance(current, (ast.If, ast.IfExp, ast.While))
+            and child is not current.test
+            and _mentions_guard(current.test)
+        ):
             positive = child in current.body if isinstance(current.body, list) else child is current.body
             return current, (path_of(current.test) or "") if positive else ""
-        if isinstance(current, (ast.If, ast.IfExp)) and child is not current.test and _flag_defined_by_guard(facts, current.test):
+        if (
+            isinstance(current, (ast.If, ast.IfExp))
+            and child is not current.test
+            and _flag_defined_by_guard(facts, current.test)
+        ):
             return current, path_of(current.test) or ""
         if isinstance(current, ast.Try) and child in current.body and current.handlers:
             return current, ""
@@ -246,7 +284,11 @@ def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
             last = statement.body[-1]
             if isinstance(last, (ast.Return, ast.Raise)):
                 return statement
-            if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and path_of(last.value.func) in ("sys.exit", "exit", "quit", "os._exit", "pytest.skip"):
+            if (
+                isinstance(last, ast.Expr)
+                and isinstance(last.value, ast.Call)
+                and path_of(last.value.func) in ("sys.exit", "exit", "quit", "os._exit", "pytest.skip")
+            ):
                 return statement
     return None
 

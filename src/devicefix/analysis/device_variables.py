@@ -45,7 +45,11 @@ class DeviceVariables:
                 values.append(node.args[0])
             for value in values:
                 path = path_of(value)
-                if path is not None and not path.endswith((".device", ".dtype")) or path in ("self.device", "args.device"):
+                if (
+                    path is not None
+                    and not path.endswith((".device", ".dtype"))
+                    or path in ("self.device", "args.device")
+                ):
                     found.add(path or "")
                 elif path is not None and path.endswith(".device") and _holder(path):
                     found.add(path)
@@ -84,9 +88,12 @@ class DeviceVariables:
         for node in self.facts.nodes(ast.FunctionDef):
             returns = [r.value for r in ast.walk(node) if isinstance(r, ast.Return) and r.value is not None]
             if returns and all(
-                isinstance(r, ast.Call) and path_of(r.func) in ("torch.device", "device")
-                or isinstance(r, ast.IfExp) and "device" in ast.unparse(r)
-                or isinstance(r, ast.Constant) and r.value in ("cuda", "cpu", "mps")
+                isinstance(r, ast.Call)
+                and path_of(r.func) in ("torch.device", "device")
+                or isinstance(r, ast.IfExp)
+                and "device" in ast.unparse(r)
+                or isinstance(r, ast.Constant)
+                and r.value in ("cuda", "cpu", "mps")
                 for r in returns
             ):
                 found.add(node.name)
@@ -113,14 +120,18 @@ class DeviceVariables:
             shadowed |= info.locals
         return self._global(node, shadowed)
 
-    def _in_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, local: frozenset[str]) -> DeviceVariable | None:
+    def _in_function(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, local: frozenset[str]
+    ) -> DeviceVariable | None:
         parameters = {a.arg: a for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
         for name in (*NAMES, *sorted(local)):
             if name not in local:
                 continue
             if name in parameters:
                 parameter = parameters[name]
-                if annotation_kind(parameter.annotation, self.facts.module).endswith("device") or (name in NAMES and name in self.uses):
+                if annotation_kind(parameter.annotation, self.facts.module).endswith("device") or (
+                    name in NAMES and name in self.uses
+                ):
                     if not _optional(function, name):
                         return DeviceVariable(name, "local")
                 continue
@@ -130,35 +141,57 @@ class DeviceVariables:
         for path in sorted(self.uses):
             base, dot, rest = path.partition(".")
             if dot and base in local and base != "self" and rest in NAMES:
-                bound = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == base and isinstance(n.ctx, ast.Store)]
+                bound = [
+                    n.lineno
+                    for n in ast.walk(function)
+                    if isinstance(n, ast.Name) and n.id == base and isinstance(n.ctx, ast.Store)
+                ]
                 if base in parameters or (bound and min(bound) < getattr(node, "lineno", 0)):
                     return DeviceVariable(path, "attribute")
         return None
 
-    def _of_class(self, cls: ast.ClassDef, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST) -> DeviceVariable | None:
+    def _of_class(
+        self, cls: ast.ClassDef, function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST
+    ) -> DeviceVariable | None:
         first = function.args.args[0].arg if function.args.args else ""
         if not first or any(getattr(d, "id", "") in ("staticmethod", "classmethod") for d in function.decorator_list):
             return None
         for name in NAMES:
             path = f"{first}.{name}"
-            written = [n for n in ast.walk(cls) if isinstance(n, ast.Attribute) and path_of(n) == path and isinstance(n.ctx, ast.Store)]
+            written = [
+                n
+                for n in ast.walk(cls)
+                if isinstance(n, ast.Attribute) and path_of(n) == path and isinstance(n.ctx, ast.Store)
+            ]
             if not written:
                 continue
             if function.name == "__init__" and min(w.lineno for w in written) >= getattr(node, "lineno", 0):
                 continue
-            if path in self.uses or path in self.definitions or any(path_of(v) in self.uses for v in self._values(cls, path)):
+            if (
+                path in self.uses
+                or path in self.definitions
+                or any(path_of(v) in self.uses for v in self._values(cls, path))
+            ):
                 return DeviceVariable(path, "self")
         for path in sorted(self.uses):
             parts = path.split(".")
             if len(parts) == 3 and parts[0] == first and parts[2] in NAMES:
                 holder = f"{first}.{parts[1]}"
-                stored = [n for n in ast.walk(cls) if isinstance(n, ast.Attribute) and path_of(n) == holder and isinstance(n.ctx, ast.Store)]
-                if stored and (function.name != "__init__" or min(s.lineno for s in stored) < getattr(node, "lineno", 0)):
+                stored = [
+                    n
+                    for n in ast.walk(cls)
+                    if isinstance(n, ast.Attribute) and path_of(n) == holder and isinstance(n.ctx, ast.Store)
+                ]
+                if stored and (
+                    function.name != "__init__" or min(s.lineno for s in stored) < getattr(node, "lineno", 0)
+                ):
                     return DeviceVariable(path, "self")
         return None
 
     def _values(self, cls: ast.ClassDef, path: str) -> list[ast.expr]:
-        return [n.value for n in ast.walk(cls) if isinstance(n, ast.Assign) and any(path_of(t) == path for t in n.targets)]
+        return [
+            n.value for n in ast.walk(cls) if isinstance(n, ast.Assign) and any(path_of(t) == path for t in n.targets)
+        ]
 
     def _global(self, node: ast.AST, shadowed: set[str]) -> DeviceVariable | None:
         inside = any(not isinstance(a, ast.ClassDef) for a in enclosing(self.facts, node))
@@ -180,7 +213,10 @@ class DeviceVariables:
         return None
 
     def _inside(self, node: ast.AST, function: ast.AST) -> bool:
-        return next((a for a in enclosing(self.facts, node) if not isinstance(a, (ast.ClassDef, ast.Lambda))), None) is function
+        return (
+            next((a for a in enclosing(self.facts, node) if not isinstance(a, (ast.ClassDef, ast.Lambda))), None)
+            is function
+        )
 
     # -- a new one -----------------------------------------------------------------------------------------------------
 
@@ -189,7 +225,14 @@ class DeviceVariables:
         taken = {n.id for n in self.facts.nodes(ast.Name)}
         taken |= {a.arg for a in self.facts.nodes(ast.arg)}
         taken |= set(self.facts.module.bindings)
-        return next((name for name in ("device", "torch_device", "compute_device", "target_device", "main_device") if name not in taken), "_device")
+        return next(
+            (
+                name
+                for name in ("device", "torch_device", "compute_device", "target_device", "main_device")
+                if name not in taken
+            ),
+            "_device",
+        )
 
     def anchor(self) -> tuple[ast.stmt | None, str]:
         """The statement that a new module-level definition goes after: the last import of the file's head."""
@@ -197,7 +240,11 @@ class DeviceVariables:
         for statement in self.facts.tree.body:
             if isinstance(statement, ast.Pass):  # a masked magic of a notebook
                 continue
-            if isinstance(statement, (ast.Import, ast.ImportFrom)) or _is_docstring(statement) or _is_import_block(statement):
+            if (
+                isinstance(statement, (ast.Import, ast.ImportFrom))
+                or _is_docstring(statement)
+                or _is_import_block(statement)
+            ):
                 last = statement
                 continue
             if last is not None and isinstance(statement, ast.Expr):
@@ -209,7 +256,23 @@ class DeviceVariables:
 def _holder(path: str) -> bool:
     """Whether ``x.device`` reads a setting (``args.device``) and not where a tensor is."""
     base = path.partition(".")[0]
-    return base in ("args", "cfg", "config", "opt", "opts", "options", "hparams", "params", "settings", "conf", "flags", "FLAGS", "hp", "Config", "self")
+    return base in (
+        "args",
+        "cfg",
+        "config",
+        "opt",
+        "opts",
+        "options",
+        "hparams",
+        "params",
+        "settings",
+        "conf",
+        "flags",
+        "FLAGS",
+        "hp",
+        "Config",
+        "self",
+    )
 
 
 def _optional(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
@@ -222,7 +285,11 @@ def _optional(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bo
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 def _is_import_block(statement: ast.stmt) -> bool:

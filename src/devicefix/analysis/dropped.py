@@ -56,7 +56,12 @@ def dropped_moves(facts: FileFacts) -> Iterator[Dropped]:
         if statement is None or not isinstance(call.func, ast.Attribute):
             continue
         verdict = _verdict(moves)
-        if verdict is None or _is_fresh(call.func.value) or _goes_nowhere(facts, statement, call) or (chained and not any(m.device is not None for m in moves)):
+        if (
+            verdict is None
+            or _is_fresh(call.func.value)
+            or _goes_nowhere(facts, statement, call)
+            or (chained and not any(m.device is not None for m in moves))
+        ):
             continue
         container, doubt = verdict
         if not doubt and any(_changes_dtype(m) for m in moves):
@@ -73,7 +78,12 @@ def _dropping_statement(facts: FileFacts, call: ast.Call) -> tuple[ast.Expr | No
     chained = ""
     if isinstance(parent, ast.Attribute):
         outer = facts.parents.get(parent)
-        if not (isinstance(outer, ast.Call) and outer.func is parent and parent.attr.endswith("_") and not parent.attr.endswith("__")):
+        if not (
+            isinstance(outer, ast.Call)
+            and outer.func is parent
+            and parent.attr.endswith("_")
+            and not parent.attr.endswith("__")
+        ):
             return None, ""
         if parent.attr in ("requires_grad_", "share_memory_"):
             return None, ""
@@ -120,7 +130,9 @@ def _changes_dtype(move: Move) -> bool:
     if not move.result.has("explicit_dtype") or move.receiver.has("explicit_dtype"):
         return False
     words = {n.attr for n in ast.walk(move.call) if isinstance(n, ast.Attribute)}
-    default = {DType.FLOAT: {"float32", "float"}, DType.INT: {"int64", "long"}, DType.BOOL: {"bool"}}.get(move.receiver.dtype, set())
+    default = {DType.FLOAT: {"float32", "float"}, DType.INT: {"int64", "long"}, DType.BOOL: {"bool"}}.get(
+        move.receiver.dtype, set()
+    )
     return not words & default
 
 
@@ -212,7 +224,11 @@ def _repair_several(facts: FileFacts, drop: Dropped, statement: ast.Expr) -> Non
         text = facts.source.segment(drop.call)
         # ``x.to(d),`` with a comma by mistake: it must not become a tuple
         plain = isinstance(statement.value, ast.Tuple) and "\n" not in text
-        drop.changes = (ReplaceStatement(statement, (f"{targets[0]} = {text}",)) if plain else BindResult(statement, f"{targets[0]},"),)
+        drop.changes = (
+            ReplaceStatement(statement, (f"{targets[0]} = {text}",))
+            if plain
+            else BindResult(statement, f"{targets[0]},"),
+        )
     elif statement.value.elts[0] is drop.call:
         drop.changes = (BindResult(statement, ", ".join(targets)),)
     else:
@@ -226,7 +242,12 @@ def _repair_comprehension(facts: FileFacts, drop: Dropped, statement: ast.Expr) 
     source = comprehension.generators[0]
     function = facts.function(statement)
     plain = len(comprehension.generators) == 1 and not source.ifs and isinstance(comprehension, ast.ListComp)
-    if not plain or not isinstance(source.target, ast.Name) or not isinstance(drop.receiver, ast.Name) or source.target.id != drop.receiver.id:
+    if (
+        not plain
+        or not isinstance(source.target, ast.Name)
+        or not isinstance(drop.receiver, ast.Name)
+        or source.target.id != drop.receiver.id
+    ):
         drop.note = "the new list has no name to be bound to"
         return
     if not isinstance(source.iter, ast.Name) or (function is not None and source.iter.id not in function.locals):
@@ -256,7 +277,7 @@ def _problem(facts: FileFacts, drop: Dropped, function: FunctionInfo | None, mov
 
 
 def _attribute_problem(facts: FileFacts, node: ast.Attribute, moves: list[Move]) -> str:
-    from devicefix.analysis.classes import ancestry  # noqa: F401  (documented dependency)
+    from devicefix.analysis.classes import ancestry
 
     for move in moves:
         owner = _owner_object(node.value, move)
@@ -265,7 +286,10 @@ def _attribute_problem(facts: FileFacts, node: ast.Attribute, moves: list[Move])
         method = owner.cls.methods.get(node.attr)
         if method is not None and method.is_property and node.attr not in owner.cls.setters:
             return "property"
-        if any(isinstance(b, (ast.Name, ast.Attribute)) and ast.unparse(b).endswith("NamedTuple") for b in owner.cls.node.bases):
+        if any(
+            isinstance(b, (ast.Name, ast.Attribute)) and ast.unparse(b).endswith("NamedTuple")
+            for b in owner.cls.node.bases
+        ):
             return "tuple"
         if any("frozen=True" in ast.unparse(d) for d in owner.cls.node.decorator_list):
             return "tuple"
@@ -289,7 +313,11 @@ def _used_after(function: FunctionInfo | None, statement: ast.AST, name: str) ->
     if function is None:
         return True
     end = getattr(statement, "end_lineno", 0), getattr(statement, "end_col_offset", 0)
-    loops = [n for n in ast.walk(function.node) if isinstance(n, (ast.For, ast.While)) and any(c is statement for c in ast.walk(n))]
+    loops = [
+        n
+        for n in ast.walk(function.node)
+        if isinstance(n, (ast.For, ast.While)) and any(c is statement for c in ast.walk(n))
+    ]
     for node in ast.walk(function.node):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             if (node.lineno, node.col_offset) > end:
@@ -330,17 +358,33 @@ def _repair_loop(facts: FileFacts, drop: Dropped, statement: ast.Expr, loop: ast
     """``for t in ts: t.to(d)`` rebuilds the list; ``for k, v in d.items(): v.to(d)`` assigns the item."""
     assert isinstance(drop.receiver, ast.Name)
     iterable, target, name = loop.iter, loop.target, drop.receiver.id
-    if isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name) and isinstance(iterable, ast.Call):
+    if (
+        isinstance(target, ast.Tuple)
+        and len(target.elts) == 2
+        and isinstance(target.elts[0], ast.Name)
+        and isinstance(iterable, ast.Call)
+    ):
         key = target.elts[0].id
         function = iterable.func
         second = isinstance(target.elts[1], ast.Name) and target.elts[1].id == name
         if second and isinstance(function, ast.Attribute) and function.attr == "items" and path_of(function.value):
             _bind_item(drop, statement, f"{ast.unparse(function.value)}[{key}]")
             return
-        if second and isinstance(function, ast.Name) and function.id == "enumerate" and iterable.args and path_of(iterable.args[0]):
+        if (
+            second
+            and isinstance(function, ast.Name)
+            and function.id == "enumerate"
+            and iterable.args
+            and path_of(iterable.args[0])
+        ):
             _bind_item(drop, statement, f"{ast.unparse(iterable.args[0])}[{key}]")
             return
-    if isinstance(target, ast.Name) and loop.body == [statement] and not loop.orelse and isinstance(statement.value, ast.Call):
+    if (
+        isinstance(target, ast.Name)
+        and loop.body == [statement]
+        and not loop.orelse
+        and isinstance(statement.value, ast.Call)
+    ):
         move = ast.unparse(statement.value)
         scope_function = facts.function(loop)
         if isinstance(iterable, ast.Name) and (scope_function is None or iterable.id in scope_function.locals):

@@ -44,7 +44,8 @@ def analyse(source: SourceText, *, project: Project, settings: Settings, everyth
     module = project.add(source.path, source)
     it = Interpreter(project, settings)
     it.home = module
-    module.tree  # noqa: B018  a file that cannot be parsed ends here
+    it.limit(len(source.lines))
+    module.tree
     frozen = gc.isenabled()
     limit = sys.getrecursionlimit()
     gc.disable()
@@ -69,7 +70,23 @@ def _run_module(it: Interpreter, module: ModuleInfo) -> None:
     body = module.tree.body
     it.lazy_imports = True
     if not it.matters(module.tree):  # only what other code may refer to
-        body = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Try, ast.Assign, ast.If))]
+        body = [
+            s
+            for s in body
+            if isinstance(
+                s,
+                (
+                    ast.Import,
+                    ast.ImportFrom,
+                    ast.FunctionDef,
+                    ast.AsyncFunctionDef,
+                    ast.ClassDef,
+                    ast.Try,
+                    ast.Assign,
+                    ast.If,
+                ),
+            )
+        ]
     it.run(frame, body)
 
 
@@ -155,7 +172,9 @@ def _assumed_instance(it: Interpreter, cls: ClassInfo, root: Device | None) -> O
     value = Value(Kind.OBJECT, data=obj)
     initialiser = classes.find_method(it, cls, "__init__")
     if initialiser is not None:
-        frame = Frame(initialiser.module, initialiser, parameters(initialiser, None, value), self_object=obj, assumed=True)
+        frame = Frame(
+            initialiser.module, initialiser, parameters(initialiser, None, value), self_object=obj, assumed=True
+        )
         run_body(it, frame, initialiser)
     if root is not None:
         heap._move(it, obj, root, set())
@@ -163,7 +182,13 @@ def _assumed_instance(it: Interpreter, cls: ClassInfo, root: Device | None) -> O
 
 
 def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | None) -> None:
-    receiver = None if info.is_static else Value(Kind.CLASS, data=obj.cls) if info.is_class_method else Value(Kind.OBJECT, data=obj)
+    receiver = (
+        None
+        if info.is_static
+        else Value(Kind.CLASS, data=obj.cls)
+        if info.is_class_method
+        else Value(Kind.OBJECT, data=obj)
+    )
     names = parameters(info, device, receiver, tensors=obj.is_module)
     frame = Frame(info.module, info, names, self_object=None if info.is_static else obj, assumed=True)
     run_body(it, frame, info)

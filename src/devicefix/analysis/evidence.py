@@ -89,13 +89,37 @@ def annotation_kind(node: ast.expr | None, module: ModuleInfo | None = None) -> 
     name = _last_name(node)
     if isinstance(node, ast.Name) and module is not None:
         name = module.torch_names.get(name, name).rpartition(".")[2]
-    if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "HalfTensor", "DoubleTensor", "ByteTensor"):
-        return {"FloatTensor": "float tensor", "HalfTensor": "float tensor", "DoubleTensor": "float tensor",
-                "LongTensor": "int tensor", "IntTensor": "int tensor", "BoolTensor": "bool tensor"}.get(name, "tensor")
+    if name in (
+        "Tensor",
+        "FloatTensor",
+        "LongTensor",
+        "BoolTensor",
+        "IntTensor",
+        "HalfTensor",
+        "DoubleTensor",
+        "ByteTensor",
+    ):
+        return {
+            "FloatTensor": "float tensor",
+            "HalfTensor": "float tensor",
+            "DoubleTensor": "float tensor",
+            "LongTensor": "int tensor",
+            "IntTensor": "int tensor",
+            "BoolTensor": "bool tensor",
+        }.get(name, "tensor")
     if name in ("int", "float", "bool"):
         return "number"
-    return {"Module": "module", "device": "device", "str": "string", "ndarray": "ndarray", "DataLoader": "loader",
-            "list": "sequence", "tuple": "sequence", "dict": "mapping", "PackedSequence": "packed"}.get(name, "")
+    return {
+        "Module": "module",
+        "device": "device",
+        "str": "string",
+        "ndarray": "ndarray",
+        "DataLoader": "loader",
+        "list": "sequence",
+        "tuple": "sequence",
+        "dict": "mapping",
+        "PackedSequence": "packed",
+    }.get(name, "")
 
 
 def _union(kinds: list[str]) -> str:

@@ -88,7 +88,9 @@ def guess(frame: Frame, value: Value, path: str) -> Value:
             flags=(value.flags & MAYBE_NONE) | {"guessed"},
         )  # fmt: skip
     if path in evidence.modules:
-        return Value(Kind.MODULE, device=value.device, ident=value.ident, flags=(value.flags & MAYBE_NONE) | {"guessed"})
+        return Value(
+            Kind.MODULE, device=value.device, ident=value.ident, flags=(value.flags & MAYBE_NONE) | {"guessed"}
+        )
     return value
 
 
@@ -105,7 +107,23 @@ def _attribute(it: Interpreter, frame: Frame, node: ast.Attribute) -> Value:
 
 
 #: what objects that hold settings are called; their ``device`` is a choice, not the place of a tensor
-SETTINGS = frozenset({"args", "arguments", "opt", "opts", "cfg", "config", "conf", "hparams", "params", "flags", "FLAGS", "settings", "options"})
+SETTINGS = frozenset(
+    {
+        "args",
+        "arguments",
+        "opt",
+        "opts",
+        "cfg",
+        "config",
+        "conf",
+        "hparams",
+        "params",
+        "flags",
+        "FLAGS",
+        "settings",
+        "options",
+    }
+)
 
 
 def _is_settings(node: ast.expr) -> bool:
@@ -284,7 +302,9 @@ def _boolean(it: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
     frame.names.clear()
     frame.names.update(before)
     if isinstance(node.op, ast.Or):  # "x or default"
-        values = [v.replace(flags=v.flags - MAYBE_NONE) if v.has("maybe_none") else v for v in values[:-1]] + values[-1:]
+        values = [v.replace(flags=v.flags - MAYBE_NONE) if v.has("maybe_none") else v for v in values[:-1]] + values[
+            -1:
+        ]
         values = [v for v in values if v.kind is not Kind.NONE] or values
     return join_all(values)
 
@@ -324,7 +344,9 @@ def _subscript(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
 
 def _lambda(it: Interpreter, frame: Frame, node: ast.Lambda) -> Value:
     info = frame.module.function(node, None, frame.function)
-    return Value(Kind.FUNCTION, data=Closure(info, frame.inside if frame.function is not None else frame.names, frame.module))
+    return Value(
+        Kind.FUNCTION, data=Closure(info, frame.inside if frame.function is not None else frame.names, frame.module)
+    )
 
 
 def _walrus(it: Interpreter, frame: Frame, node: ast.NamedExpr) -> Value:
@@ -367,8 +389,13 @@ def member(value: Value, index: int | None) -> Value:
         rank = None if value.rank is None or value.rank < 0 else max(value.rank - 1, 0)
         return value.replace(rank=rank, ident=("item", value.ident, index), flags=value.flags & KEPT_FLAGS)
     if value.kind is Kind.UNKNOWN:
-        return Value(Kind.UNKNOWN, device=value.device, ident=("item", value.ident, index), origins=part(value.origins, index),
-                     flags=value.flags & {"likely_tensor"})
+        return Value(
+            Kind.UNKNOWN,
+            device=value.device,
+            ident=("item", value.ident, index),
+            origins=part(value.origins, index),
+            flags=value.flags & {"likely_tensor"},
+        )
     return UNKNOWN
 
 
@@ -383,7 +410,12 @@ def iterate(it: Interpreter, frame: Frame, value: Value, node: ast.expr, place: 
         if keys and all(isinstance(k, str) for k in keys):
             return Value(Kind.STRING, ident=("key", value.ident))
         return Value(Kind.UNKNOWN, ident=("key", value.ident))
-    if value.kind is Kind.UNKNOWN and frame.function is not None and frame.function.cls is None and value.has("parameter"):
+    if (
+        value.kind is Kind.UNKNOWN
+        and frame.function is not None
+        and frame.function.cls is None
+        and value.has("parameter")
+    ):
         # a list of tensors, a data loader, a range: nothing says where its members are
         return Value(Kind.UNKNOWN, ident=("item", value.ident, None))
     return member(value, None)
@@ -417,4 +449,15 @@ _EXPRESSIONS: dict[type[ast.expr], Any] = {
     ast.YieldFrom: _yield_from,
 }
 
-__all__ = ["BUILTINS", "KEPT_FLAGS", "attribute", "choice", "elements", "evaluate", "guess", "iterate", "lookup", "member"]
+__all__ = [
+    "BUILTINS",
+    "KEPT_FLAGS",
+    "attribute",
+    "choice",
+    "elements",
+    "evaluate",
+    "guess",
+    "iterate",
+    "lookup",
+    "member",
+]

@@ -10,7 +10,7 @@ from devicefix import torch_api
 from devicefix.analysis import builtins, draws, loaders, modules, tensors, workers
 from devicefix.analysis.classes import is_external_module
 from devicefix.analysis.copies import deep_copy
-from devicefix.analysis.devices import CPU, DEFAULT, symbol
+from devicefix.analysis.devices import CPU, CUDA, DEFAULT, symbol
 from devicefix.analysis.facts import HostRead, Step
 from devicefix.analysis.ownership import optimized
 from devicefix.analysis.values import (
@@ -74,7 +74,9 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
     if known is not None:
         if known.kind == "loader":
             return loaders.data_loader(it, frame, node, args)
-        return Value(Kind.OBJECT, data=Obj(None, external=known.name, arguments=(tuple(args.positional), dict(args.keywords))))
+        return Value(
+            Kind.OBJECT, data=Obj(None, external=known.name, arguments=(tuple(args.positional), dict(args.keywords)))
+        )
     if name.rpartition(".")[2] == "Accelerator":
         return Value(Kind.OBJECT, data=Obj(None, external=name))
     return Value(Kind.UNKNOWN, ident=("call", node))
@@ -92,7 +94,12 @@ def _device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
         device = device.__class__("cuda", number, device.key) if number is not None else symbol(("call", node))
     if device is None:
         device = symbol(("call", node))
-    return Value(Kind.DEVICE, device=device, ident=("call", node), sources=given.sources if given is not None and given.kind is Kind.DEVICE else ())
+    return Value(
+        Kind.DEVICE,
+        device=device,
+        ident=("call", node),
+        sources=given.sources if given is not None and given.kind is Kind.DEVICE else (),
+    )
 
 
 def _cuda_device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -118,17 +125,30 @@ def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argu
     else:
         rank = -1
     flags = frozenset({"leaf", "explicit_dtype"} if dtype_name else {"leaf"})
-    if first is None or (first.kind is Kind.NUMBER and first.data == 0) or (first.kind is Kind.SEQUENCE and first.items == ()):
+    if (
+        first is None
+        or (first.kind is Kind.NUMBER and first.data == 0)
+        or (first.kind is Kind.SEQUENCE and first.items == ())
+    ):
         flags |= {"empty"}
     if name.startswith("torch.cuda."):
         it.records.scopes[node].append(frame.scope())
         it.records.values[node].extend(args.positional[:1])
-        return Value(Kind.TENSOR, device=tensors.CUDA, dtype=dtype, rank=rank, ident=("new", node), flags=flags)
+        return Value(Kind.TENSOR, device=CUDA, dtype=dtype, rank=rank, ident=("new", node), flags=flags)
     sources = tuple(s for v in args.every() for s in tensors._sources(v))
     origin = Origin("legacy", node, frame.scope(), detail=name)
     if it.records.default_device_changed:
         return Value(Kind.TENSOR, device=None, dtype=dtype, rank=rank, flags=flags)
-    return Value(Kind.TENSOR, device=DEFAULT, dtype=dtype, rank=rank, origins=(origin,), ident=("new", node), flags=flags, sources=sources)
+    return Value(
+        Kind.TENSOR,
+        device=DEFAULT,
+        dtype=dtype,
+        rank=rank,
+        origins=(origin,),
+        ident=("new", node),
+        flags=flags,
+        sources=sources,
+    )
 
 
 def _from_numpy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -136,8 +156,11 @@ def _from_numpy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) 
     fact = torch_api.function("torch.from_numpy")
     assert fact is not None
     result = tensors.create(it, frame, node, fact, args)
-    return result.replace(rank=-1 if value is not None and value.kind in (Kind.NDARRAY, Kind.UNKNOWN) else None,
-                          dtype=value.dtype if value is not None else DType.UNKNOWN, flags=result.flags | {"explicit_dtype"})
+    return result.replace(
+        rank=-1 if value is not None and value.kind in (Kind.NDARRAY, Kind.UNKNOWN) else None,
+        dtype=value.dtype if value is not None else DType.UNKNOWN,
+        flags=result.flags | {"explicit_dtype"},
+    )
 
 
 def _as_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -151,7 +174,11 @@ def _as_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -
     if given is not None and given.kind is Kind.UNKNOWN and "device" not in args.keywords:
         return result.replace(device=None, origins=())  # a tensor that it is given keeps its device
     if given is not None and given.kind is Kind.NDARRAY:
-        result = result.replace(rank=-1 if result.rank is None else result.rank, flags=result.flags | {"explicit_dtype"}, dtype=given.dtype if "dtype" not in args.keywords else result.dtype)
+        result = result.replace(
+            rank=-1 if result.rank is None else result.rank,
+            flags=result.flags | {"explicit_dtype"},
+            dtype=given.dtype if "dtype" not in args.keywords else result.dtype,
+        )
     if given is not None and given.kind is Kind.UNKNOWN and given.ident is not None:
         result = result.replace(rank=None)
     return result
@@ -176,7 +203,12 @@ def _parameter(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -
     if requires is None or requires.data is True:
         flags.add("requires_grad")
     if value is None or not value.is_tensor:
-        return Value(Kind.TENSOR, device=value.device if value is not None else DEFAULT, flags=frozenset(flags), ident=("new", node))
+        return Value(
+            Kind.TENSOR,
+            device=value.device if value is not None else DEFAULT,
+            flags=frozenset(flags),
+            ident=("new", node),
+        )
     return value.replace(flags=(value.flags & {"explicit_dtype"}) | flags, ident=("new", node))
 
 
@@ -202,7 +234,11 @@ def _packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
 
 def _pad_packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     data = args.get(0, "sequence") or UNKNOWN
-    padded = data.replace(flags=data.flags - {"packed"}, ident=None) if data.is_tensor else Value(Kind.UNKNOWN, device=data.device)
+    padded = (
+        data.replace(flags=data.flags - {"packed"}, ident=None)
+        if data.is_tensor
+        else Value(Kind.UNKNOWN, device=data.device)
+    )
     lengths = Value(Kind.TENSOR, device=CPU, dtype=DType.INT, rank=1)
     return Value(Kind.SEQUENCE, items=(padded, lengths), data="tuple")
 
@@ -237,7 +273,9 @@ def _optimizer(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: A
 
 
 def _dataset(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    return Value(Kind.OBJECT, data=Obj(None, external="torch.utils.data.TensorDataset", arguments=(tuple(args.positional), {})))
+    return Value(
+        Kind.OBJECT, data=Obj(None, external="torch.utils.data.TensorDataset", arguments=(tuple(args.positional), {}))
+    )
 
 
 def _same(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -259,7 +297,15 @@ def _shallow_copy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments
     if value.kind is not Kind.OBJECT or value.data.is_module:
         return value
     source: Obj = value.data
-    copy = Obj(source.cls, source.external, dict(source.attrs), source.device, source.origins, source.arguments, list(source.children))
+    copy = Obj(
+        source.cls,
+        source.external,
+        dict(source.attrs),
+        source.device,
+        source.origins,
+        source.arguments,
+        list(source.children),
+    )
     return Value(Kind.OBJECT, data=copy)
 
 
@@ -335,7 +381,9 @@ def _numpy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argum
     for value, argument in zip(args.positional, args.nodes):
         tensor = value if value.is_tensor else any_element(value) if value.kind is Kind.SEQUENCE else None
         if tensor is not None and tensor.is_tensor:
-            it.records.host_reads.append(HostRead(node, name, tensor, frame.scope(), argument, value.kind is Kind.SEQUENCE))
+            it.records.host_reads.append(
+                HostRead(node, name, tensor, frame.scope(), argument, value.kind is Kind.SEQUENCE)
+            )
     short = name.rpartition(".")[2]
     if short in ("float32", "float64", "int64", "int32", "float16"):
         return NUMBER

@@ -10,20 +10,23 @@ from devicefix.torch_api import LEGACY_CONSTRUCTORS
 #: libraries without tensors; what their functions are called does not matter
 HOST_LIBRARIES = frozenset(
     {"numpy", "math", "random", "scipy", "cv2", "PIL", "pandas", "tensorflow", "jax", "itertools", "collections",
-     "sklearn", "matplotlib", "skimage", "string", "cmath", "statistics", "builtins", "typing", "typing_extensions", "autograd",
+     "sklearn", "matplotlib", "skimage", "string", "cmath", "statistics", "builtins", "typing",
+     "typing_extensions", "autograd",
      "sympy", "paddle", "networkx", "librosa", "tqdm", "uuid", "secrets", "hashlib", "re", "os", "sys"}
 )  # fmt: skip
 
-#: methods that put a tensor, or what is read off it, elsewhere: whatever made it, the result is not on the default device
+#: methods that put a tensor, or what is read off it, elsewhere: the result is not on the default device
 READS = frozenset({"item", "tolist", "numpy", "size", "dim", "numel", "type_as", "share_memory_"})
 READ_FUNCTIONS = frozenset({"int", "float", "bool", "len", "str", "print"})
 READ_ATTRIBUTES = frozenset({"shape", "device", "dtype", "ndim"})
 
 #: methods that keep the device and meet no other tensor when they are called with constants and names of sizes
 SAME_PLACE = frozenset(
-    {"unsqueeze", "squeeze", "view", "reshape", "repeat", "expand", "expand_as", "view_as", "permute", "transpose", "t", "flatten",
+    {"unsqueeze", "squeeze", "view", "reshape", "repeat", "expand", "expand_as", "view_as", "permute",
+     "transpose", "t", "flatten",
      "contiguous", "detach", "clone", "float", "double", "half", "long", "int", "bool", "zero_", "uniform_",
-     "normal_", "fill_", "exponential_", "exp", "log", "sqrt", "abs", "neg", "cumsum", "flip", "triu", "tril", "diag", "numpy",
+     "normal_", "fill_", "exponential_", "exp", "log", "sqrt", "abs", "neg", "cumsum", "flip", "triu",
+     "tril", "diag", "numpy",
      "unbind", "chunk", "split", "byte", "bfloat16", "to"}
 )  # fmt: skip
 
@@ -88,15 +91,14 @@ class FactoryCalls:
         self.roots[name] = self.roots.get(name, False) or library not in HOST_LIBRARIES
 
     def assigned(self, targets: list[ast.expr], value: ast.expr) -> None:
-        """Note ``zeros = torch.zeros``, ``Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor``, ``xp = torch``."""
-        options = [value.body, value.orelse] if isinstance(value, ast.IfExp) else value.values if isinstance(value, ast.BoolOp) else [value]
-        for option in options:
+        """Note ``zeros = torch.zeros``, ``Tensor = torch.cuda.FloatTensor if cuda else …``, ``xp = torch``."""
+        for option in _options(value):
             name = self.last(option)
             for target in targets:
                 if not isinstance(target, (ast.Name, ast.Attribute)):
                     continue
                 bound = target.id if isinstance(target, ast.Name) else target.attr
-                if name in self.names and name != bound or (name in self.names and isinstance(option, ast.Attribute)):
+                if name in self.names and (name != bound or isinstance(option, ast.Attribute)):
                     self.aliases.add(bound)
                 elif isinstance(option, ast.Name):
                     self.modules.append((bound, option.id))
@@ -104,8 +106,12 @@ class FactoryCalls:
     # -- what a name means ---------------------------------------------------------------------------------------
 
     def any_factory(self, names: set[str], paths: list[tuple[str, ...]]) -> bool:
-        """Whether a function mentions a factory: by a plain name, or by one of the dotted names; all imports are known now."""
-        if not names.isdisjoint(self.aliases) or not names.isdisjoint(self.cards) or not names.isdisjoint(self.members - {"Tensor"}):
+        """Whether one of these names or dotted names may be that of a factory, now that all imports are known."""
+        if (
+            not names.isdisjoint(self.aliases)
+            or not names.isdisjoint(self.cards)
+            or not names.isdisjoint(self.members - {"Tensor"})
+        ):
             return True
         if self.star and not names.isdisjoint(self.names - {"range", "Tensor", "new"}):
             return True
@@ -170,7 +176,11 @@ class FactoryCalls:
                     if not _is_leaf(node):
                         self.excused.add(id(node))
                     return
-                if not isinstance(function, ast.Attribute) or function.attr not in SAME_PLACE or not all(map(_is_plain, node.args)):
+                if (
+                    not isinstance(function, ast.Attribute)
+                    or function.attr not in SAME_PLACE
+                    or not all(map(_is_plain, node.args))
+                ):
                     return
                 node = function.value
             elif isinstance(node, ast.Subscript):
@@ -185,6 +195,12 @@ class FactoryCalls:
                 node = node.right
             else:
                 return
+
+
+def _options(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, ast.IfExp):
+        return [value.body, value.orelse]
+    return value.values if isinstance(value, ast.BoolOp) else [value]
 
 
 def _is_leaf(node: ast.Call) -> bool:
@@ -208,7 +224,8 @@ def _is_place(node: ast.expr) -> bool:
 
 
 DTYPES = frozenset(
-    {"float", "float16", "float32", "float64", "half", "double", "bfloat16", "int", "int8", "int16", "int32", "int64", "long", "short",
+    {"float", "float16", "float32", "float64", "half", "double", "bfloat16", "int", "int8", "int16", "int32",
+     "int64", "long", "short",
      "uint8", "bool", "complex64", "complex128", "cfloat", "dtype"}
 )  # fmt: skip
 
@@ -218,6 +235,9 @@ def _is_dtype(node: ast.expr) -> bool:
     return name in DTYPES or "dtype" in name
 
 
+_PLAIN = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.List, ast.expr_context, ast.Slice)
+
+
 def _is_plain(node: ast.expr) -> bool:
-    """Whether an argument holds no tensor that might be elsewhere: numbers, names of sizes, slices."""
-    return all(isinstance(n, (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.List, ast.expr_context, ast.Slice)) for n in ast.walk(node))
+    """Whether an argument holds no tensor that might be elsewhere: numbers and slices."""
+    return all(isinstance(n, _PLAIN) for n in ast.walk(node))

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from devicefix.analysis.tree_index import Node
+from devicefix.analysis.tree_index import Node, Other
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,8 +201,14 @@ class FileFacts:
         """The parent of every node."""
         return self.module.index.parents
 
-    def nodes(self, *types: type[Node]) -> Iterator[Node]:
-        """All nodes of some types, in source order within a type."""
+    @overload
+    def nodes(self, one: type[Node], /) -> Iterator[Node]: ...
+
+    @overload
+    def nodes(self, one: type[Node], other: type[Other], /) -> Iterator[Node | Other]: ...
+
+    def nodes(self, *types: type[ast.AST]) -> Iterator[ast.AST]:
+        """All nodes of one or two types, in source order within a type."""
         return self.module.index.nodes(*types)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:

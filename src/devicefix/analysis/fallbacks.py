@@ -16,7 +16,7 @@ def falls_back(facts: FileFacts, node: ast.AST) -> bool:
     """Whether the function, class or module-level code around a node chooses the CPU where there is no card."""
     inside = _places(facts, node)
     for choice in (*facts.nodes(ast.IfExp), *facts.nodes(ast.If)):
-        if _chooses(choice) and _place(facts, choice) in inside:
+        if isinstance(choice, (ast.IfExp, ast.If)) and _chooses(choice) and _place(facts, choice) in inside:
             return True
     functions = [place for place in inside if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef))]
     constructors = [
@@ -63,7 +63,8 @@ def _is_main(facts: FileFacts, node: ast.AST) -> bool:
 
 def _chooses(node: ast.IfExp | ast.If) -> bool:
     """``"cuda" if torch.cuda.is_available() else "cpu"``, as an expression or as a statement."""
-    if not any(isinstance(n, ast.Attribute) and n.attr in ("is_available", "device_count") for n in ast.walk(node.test)):
+    asks = ("is_available", "device_count")
+    if not any(isinstance(n, ast.Attribute) and n.attr in asks for n in ast.walk(node.test)):
         return False
     arms: list[ast.AST] = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [*node.body, *node.orelse]
     texts = {n.value for arm in arms for n in ast.walk(arm) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
@@ -74,8 +75,9 @@ def _cpu_by_default(function: Function) -> bool:
     """A parameter for the device that is the CPU unless the caller says otherwise."""
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(named[len(named) - len(arguments.defaults) :], arguments.defaults)]
-    pairs += [(arg, default) for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults) if default is not None]
+    pairs = [*zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    optional = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    pairs += [(arg, default) for arg, default in optional if default is not None]
     return any("dev" in arg.arg.lower() and _is_cpu(default) for arg, default in pairs)
 
 

@@ -36,7 +36,8 @@ def _in_later_turn(facts: FileFacts, node: ast.AST, names: set[str]) -> bool:
     while current is not None and not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         if isinstance(current, ast.If) and any(child is s for s in (*current.body, *current.orelse)):
             other = current.orelse if any(child is s for s in current.body) else current.body
-            rebound = {path for s in other if isinstance(s, ast.Assign) for target in s.targets for path in _names(target)}
+            targets = [target for s in other if isinstance(s, ast.Assign) for target in s.targets]
+            rebound = {path for target in targets for path in _names(target)}
             if names & rebound and _is_flag(facts, current.test):
                 return True
         child, current = current, facts.parents.get(current)
@@ -52,9 +53,22 @@ def _is_flag(facts: FileFacts, test: ast.expr) -> bool:
     if path is None or function is None:
         return False
     values = {
-        node.value.value
+        value.value
         for node in ast.walk(function.node)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)
-        and any(path_of(target) == path for target in node.targets)
-    }  # fmt: skip
+        if isinstance(node, ast.Assign)
+        for target, value in _pairs(node)
+        if path_of(target) == path and isinstance(value, ast.Constant) and isinstance(value.value, bool)
+    }
     return values == {True, False}
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """Target and value of every name that an assignment binds."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for target in node.targets:
+        value = node.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            found.extend(zip(target.elts, value.elts, strict=True))
+        else:
+            found.append((target, node.value))
+    return found

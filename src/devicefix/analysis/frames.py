@@ -27,8 +27,25 @@ class Frame:
     """The state of one function while it is interpreted."""
 
     __slots__ = (
-        "assumed", "conditions", "depth", "function", "leaves", "loops", "module", "names", "outer", "returns",
-        "_inside", "call", "caller", "for_loops", "parent", "self_object", "self_name", "statement", "yields",
+        "assumed",
+        "conditions",
+        "depth",
+        "function",
+        "leaves",
+        "loops",
+        "module",
+        "names",
+        "outer",
+        "returns",
+        "_inside",
+        "call",
+        "caller",
+        "for_loops",
+        "parent",
+        "self_object",
+        "self_name",
+        "statement",
+        "yields",
     )
 
     def __init__(

@@ -97,7 +97,9 @@ def _as_read(obj: Obj, value: Value) -> Value:
     return value
 
 
-def _through_class(it: Interpreter, frame: Frame, base: Value, name: str, after: ClassInfo | None = None) -> Value | None:
+def _through_class(
+    it: Interpreter, frame: Frame, base: Value, name: str, after: ClassInfo | None = None
+) -> Value | None:
     """What the class (or what comes after it) says about an attribute."""
     from devicefix.analysis.calls import call_closure
     from devicefix.analysis.frames import Arguments
@@ -137,9 +139,18 @@ def class_value(it: Interpreter, cls: ClassInfo, name: str) -> Value | None:
             for other, earlier in candidate.assignments.items():
                 if other == name:
                     break
-                if earlier.lineno < statement.lineno and isinstance(earlier, ast.Assign) and len(earlier.targets) == 1 and isinstance(earlier.targets[0], ast.Name):
+                if (
+                    earlier.lineno < statement.lineno
+                    and isinstance(earlier, ast.Assign)
+                    and len(earlier.targets) == 1
+                    and isinstance(earlier.targets[0], ast.Name)
+                ):
                     names[other] = it.evaluate(frame, earlier.value)
-            value = it.evaluate(frame, statement.value) if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value else UNKNOWN
+            value = (
+                it.evaluate(frame, statement.value)
+                if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value
+                else UNKNOWN
+            )
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Tuple, ast.List)):
                 it.assign(frame, statement.targets[0], value, statement.value)
                 value = names.get(name, UNKNOWN)
@@ -164,7 +175,11 @@ def class_attribute(it: Interpreter, frame: Frame, cls: ClassInfo, name: str) ->
     value = class_value(it, cls, name)
     if value is not None:
         if value.kind is Kind.STRING:  # a default that the program is free to change
-            return Value(Kind.STRING, ident=("class attr", id(cls), name), device=symbol(("class attr", id(cls), name)) if name == "device" else None)
+            return Value(
+                Kind.STRING,
+                ident=("class attr", id(cls), name),
+                device=symbol(("class attr", id(cls), name)) if name == "device" else None,
+            )
         return value
     return Value(Kind.UNKNOWN, ident=("class attr", id(cls), name))
 
@@ -193,8 +208,15 @@ def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Va
         flags = {"parameter", "leaf"}
         if not name.startswith("running_") and ".loss." not in obj.external and not obj.external.endswith("Loss"):
             flags.add("requires_grad")
-        return Value(Kind.TENSOR, device=obj.device, dtype=DType.FLOAT, rank=-1, origins=obj.origins, flags=frozenset(flags),
-                     ident=("attr", id(obj), name))
+        return Value(
+            Kind.TENSOR,
+            device=obj.device,
+            dtype=DType.FLOAT,
+            rank=-1,
+            origins=obj.origins,
+            flags=frozenset(flags),
+            ident=("attr", id(obj), name),
+        )
     if name in MODULE_METHODS or obj.is_module:
         if name not in MODULE_METHODS and fact is None:
             return Value(Kind.UNKNOWN, device=obj.device, ident=("attr", id(obj), name), sources=(base,), data=name)
@@ -221,13 +243,24 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     old = obj.attrs.get(name)
     if value.is_module and not obj.is_module and obj.cls is not None and has_unseen_base(it, obj.cls):
         escape(it, [value])  # the base may be a module, or place what its instances hold
-    if obj.external and obj.is_module and obj.origins and value.has("parameter") and value.device is not None and not value.device.host:
+    if (
+        obj.external
+        and obj.is_module
+        and obj.origins
+        and value.has("parameter")
+        and value.device is not None
+        and not value.device.host
+    ):
         settle(it, obj, value.device)  # layer.weight = nn.Parameter(w.to(d))
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
     if old is not None and old.has("buffer") and value.is_tensor:
         value = value.replace(flags=value.flags | {"buffer"})
         if obj.device is not None:
-            value = value.replace(device=obj.device if value.device is not None and value.device.host and not value.origins else value.device)
+            value = value.replace(
+                device=obj.device
+                if value.device is not None and value.device.host and not value.origins
+                else value.device
+            )
     elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
         value = value.replace(device=None, origins=())  # the same object wherever it is moved, by whoever owns it
     elif value.is_tensor and not obj.is_module and value.has("buffer") and statement is not None:
@@ -235,7 +268,13 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         alias = _attribute_origin(frame, obj, name, statement, value.origins, "alias")
         value = value.replace(origins=(alias,), flags=value.flags - {"buffer", "parameter"})
     elif value.is_tensor and not value.has("parameter") and not value.has("buffer"):
-        if value.device is not None and value.device.host and statement is not None and value.origins and not _kept_here(value, obj, name):
+        if (
+            value.device is not None
+            and value.device.host
+            and statement is not None
+            and value.origins
+            and not _kept_here(value, obj, name)
+        ):
             value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
         elif obj.is_module and value.device is not None and value.device.kind == "cuda" and statement is not None:
             # ``self.m = t.cuda()``: fixed to a card by name, whatever device the module is moved to
@@ -359,7 +398,12 @@ def _move_members(it: Interpreter, value: Value, device: Device | None, seen: se
 
 def _move_shared_parameters(obj: Obj, device: Device | None) -> None:
     """A registered parameter stays the same object when it moves, so a list that holds it as well sees it moved."""
-    shared = {v.ident for inner in modules_inside(obj) for v in (*inner.attrs.values(), *inner.children) if v.is_tensor and v.has("parameter")}
+    shared = {
+        v.ident
+        for inner in modules_inside(obj)
+        for v in (*inner.attrs.values(), *inner.children)
+        if v.is_tensor and v.has("parameter")
+    }
     if not shared:
         return
 
@@ -394,7 +438,14 @@ def moved_itself(it: Interpreter, obj: Obj, device: Device | None) -> None:
         if value.is_tensor and value.device is not None and value.device.host:
             obj.attrs[name] = value.replace(device=device, origins=())
         elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
-            obj.attrs[name] = _map(value, lambda v: v.replace(device=device, origins=()) if v.is_tensor and v.device is not None and v.device.host else v)
+            obj.attrs[name] = _map(
+                value,
+                lambda v: (
+                    v.replace(device=device, origins=())
+                    if v.is_tensor and v.device is not None and v.device.host
+                    else v
+                ),
+            )
     obj.version += 1
     it.heap_version += 1
 
@@ -434,7 +485,8 @@ def item(it: Interpreter, frame: Frame, base: Value, key: object, index: Value, 
     contents = obj.attrs.get("<items>")
     if contents is not None:
         if isinstance(contents.items, dict) and key in contents.items:
-            return contents.items[key]
+            found: Value = contents.items[key]
+            return found
         return any_element(contents)
     if obj.children:
         if isinstance(key, int) and -len(obj.children) <= key < len(obj.children):
@@ -464,11 +516,21 @@ def store_item(it: Interpreter, frame: Frame, base: Value, key: object, value: V
         else:
             # self[k] = v in a loop over the own items: all of them become like v
             replaced = value if frame.loops else join(any_element(contents), value)
-            keys = {k: value for k in items} if items and frame.loops else items
+            keys = dict.fromkeys(items, value) if items and frame.loops else items
             obj.attrs["<items>"] = contents.replace(items=keys, element=replaced)
         it.heap_version += 1
         obj.version += 1
 
 
-__all__ = ["class_attribute", "device_symbol", "elements", "item", "iterate", "move_object", "read_attribute", "store_item",
-           "write_attribute", "NONE"]
+__all__ = [
+    "class_attribute",
+    "device_symbol",
+    "elements",
+    "item",
+    "iterate",
+    "move_object",
+    "read_attribute",
+    "store_item",
+    "write_attribute",
+    "NONE",
+]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from devicefix.analysis.host_tables import handed_in
 from devicefix.analysis.values import DType, Value
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ class Conversion:
 def conversions(facts: FileFacts) -> Iterator[Conversion]:
     """Conversions of this file whose tensor is on a device, in source order."""
     groups: dict[tuple[ast.Call, int], list[HostRead]] = {}
+    kept = {("item", mix.culprit.ident, id(mix.node)) for mix in facts.mixes if handed_in(facts, mix)}
     for read in facts.records.host_reads:
+        if read.value.ident in kept:
+            continue  # looked up in a table on the host, once the index is there
         if facts.here(read.node) and _converts(read):
             groups.setdefault((read.node, id(read.argument)), []).append(read)
     for reads in sorted(groups.values(), key=lambda r: (r[0].node.lineno, r[0].node.col_offset)):
@@ -154,7 +158,11 @@ def needs_grad(facts: FileFacts, tensor: ast.expr, read: HostRead) -> bool:
         return True
     if value.has("parameter") or (value.has("leaf") and value.has("requires_grad")):
         return value.has("requires_grad")
-    if value.dtype not in (DType.FLOAT, DType.UNKNOWN) or not _reached(read.scope) or gradients_may_be_off(facts, read.node, read.scope):
+    if (
+        value.dtype not in (DType.FLOAT, DType.UNKNOWN)
+        or not _reached(read.scope)
+        or gradients_may_be_off(facts, read.node, read.scope)
+    ):
         return False
     if value.has("graph"):
         return True
@@ -181,7 +189,9 @@ def _differentiated(facts: FileFacts, tensor: ast.expr) -> bool:
 def gradients_may_be_off(facts: FileFacts, node: ast.AST | None, scope: Scope | None) -> bool:
     """Whether the code around, some caller, or the file may have switched the recording of gradients off."""
     while scope is not None:
-        if scope.function is not None and (scope.function.decorators & GRAD_CONTEXTS or _has_grad_block(scope.function.node)):
+        if scope.function is not None and (
+            scope.function.decorators & GRAD_CONTEXTS or _has_grad_block(scope.function.node)
+        ):
             return True
         while node is not None and node in facts.parents:
             if isinstance(node, (ast.With, ast.AsyncWith)) and any(

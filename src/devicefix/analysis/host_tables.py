@@ -24,7 +24,7 @@ def moved_result(facts: FileFacts, mix: Mix) -> ast.Call | None:
 
 
 def handed_in(facts: FileFacts, mix: Mix) -> bool:
-    """Whether a table is a parameter, and what is looked up in it is only read on the host: there the index comes back."""
+    """Whether a table is a parameter, and what is looked up in it is only read on the host: the index comes back."""
     if mix.manner != "index" or not isinstance(mix.node, ast.Subscript) or not isinstance(mix.node.ctx, ast.Load):
         return False
     function = facts.function(mix.node)
@@ -32,12 +32,13 @@ def handed_in(facts: FileFacts, mix: Mix) -> bool:
         return False
     name = mix.culprit_node.id
     given = any(parameter.arg == name for parameter in function.parameters)
-    bound = any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in ast.walk(function.node))
+    names = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name]
+    bound = any(not isinstance(n.ctx, ast.Load) for n in names)
     return given and not bound and read_on_host(facts, mix.node)
 
 
 def is_host_table(facts: FileFacts, mixes: list[Mix]) -> bool:
-    """Whether a new tensor serves as a table on the host: it is only indexed, and the results move or are read there."""
+    """Whether a new tensor is a table on the host: it is only indexed, and the results move or are read there."""
     return all(
         handed_in(facts, mix) or (moved_result(facts, mix) is not None and not isinstance(mix.culprit_node, ast.Call))
         for mix in mixes

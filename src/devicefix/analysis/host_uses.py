@@ -1,4 +1,4 @@
-"""Whether the result of an expression is only read on the host: turned into numbers, lists or text, or used as a list index."""
+"""Whether the result of an expression is only read on the host: it becomes a number, a list, a text or a list index."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ HOST_FUNCTIONS: Final = frozenset({"int", "float", "bool", "len", "print", "str"
 
 #: methods whose result is where their tensor is, and that need no other tensor
 SAME_PLACE: Final = frozenset(
-    {"detach", "long", "int", "float", "flatten", "squeeze", "unsqueeze", "view", "reshape", "t", "contiguous", "clone", "unique"}
-)
+    {"detach", "long", "int", "float", "flatten", "squeeze", "unsqueeze", "view", "reshape", "t", "contiguous", "clone",
+     "unique"}
+)  # fmt: skip
 
 DEPTH: Final = 6
 

@@ -155,5 +155,6 @@ def _known(name: str) -> bool:
     return (
         torch_api.function(name) is not None
         or torch_api.module_class(name) is not None
-        or name in ("torch.nn", "torch.optim", "torch.device", "torch.Tensor", "torch.nn.functional", "torch.nn.Parameter")
+        or name
+        in ("torch.nn", "torch.optim", "torch.device", "torch.Tensor", "torch.nn.functional", "torch.nn.Parameter")
     )

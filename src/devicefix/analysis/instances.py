@@ -47,7 +47,10 @@ def _bind_fields(it: Interpreter, frame: Frame, cls: ClassInfo, obj: Obj, args: 
     for i, name in enumerate(dict.fromkeys(fields)):
         value = args.get(i, name)
         if value is None:
-            value = annotated(Value(Kind.UNKNOWN, ident=("field", id(obj), name)), annotation_kind(cls.annotations.get(name), cls.module))
+            value = annotated(
+                Value(Kind.UNKNOWN, ident=("field", id(obj), name)),
+                annotation_kind(cls.annotations.get(name), cls.module),
+            )
         obj.attrs[name] = value
     post = find_method(it, cls, "__post_init__")
     if post is not None:
@@ -56,7 +59,9 @@ def _bind_fields(it: Interpreter, frame: Frame, cls: ClassInfo, obj: Obj, args: 
         call_closure(it, frame, Closure(post), Arguments(), Value(Kind.OBJECT, data=obj))
 
 
-MAPPING_BASES = frozenset({"dict", "UserDict", "OrderedDict", "builtins.dict", "collections.UserDict", "collections.OrderedDict"})
+MAPPING_BASES = frozenset(
+    {"dict", "UserDict", "OrderedDict", "builtins.dict", "collections.UserDict", "collections.OrderedDict"}
+)
 
 
 def _external_base(it: Interpreter, cls: ClassInfo, obj: Obj, args: Arguments) -> None:

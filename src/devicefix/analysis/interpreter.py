@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from devicefix.analysis.relevance import Relevance
     from devicefix.settings import Settings
 
-#: statements interpreted for one file before the analysis gives up on following calls
+#: statements interpreted for one file, at most; fewer for a short one
 STATEMENT_BUDGET = 20_000
+#: statements that any file may have, and those that it may have for each of its lines (1 for one in two files, 2 for 98 of 100)
+LEAST_BUDGET, BUDGET_PER_LINE = 1_500, 3
 #: statements interpreted in functions that cannot hold a finding themselves, for what they return
 OUTSIDE_BUDGET = 2_000
 #: only functions up to so many lines are looked into for what they return
@@ -54,6 +56,7 @@ class Interpreter:
         self.settings = settings
         self.records = records or Records()
         self.budget = STATEMENT_BUDGET
+        self.reserve = 0  #: what is left for functions that were not reached when calls are followed no longer
         self.outside_budget = OUTSIDE_BUDGET
         self.star_budget = STAR_BUDGET
         self.host_only = 0
@@ -74,6 +77,11 @@ class Interpreter:
         self.lazy_imports = False  #: module-level imports of the checked file are followed when a name is used
         #: functions inside functions, with the names around them; run at the end if nobody called them
         self.pending: list[tuple[FunctionInfo, MutableMapping[str, Value]]] = []
+
+    def limit(self, lines: int) -> None:
+        """Give a file as many statements as its length allows."""
+        self.budget = min(STATEMENT_BUDGET, LEAST_BUDGET + BUDGET_PER_LINE * lines)
+        self.reserve = min(lines, self.budget // 3)
 
     def matters(self, node: ast.AST) -> bool:
         """Whether a function (or module body) of the checked file can lead to a finding."""
@@ -265,7 +273,9 @@ def _expression(it: Interpreter, frame: Frame, s: ast.Expr) -> None:
     value = it.evaluate(frame, s.value)
     if isinstance(s.value, ast.Call):
         _as_if_moved(it, frame, s.value, value)
-    elif isinstance(s.value, ast.ListComp) and isinstance(s.value.generators[0].iter, ast.Name) and _is_move(s.value.elt):
+    elif (
+        isinstance(s.value, ast.ListComp) and isinstance(s.value.generators[0].iter, ast.Name) and _is_move(s.value.elt)
+    ):
         name = s.value.generators[0].iter.id
         if name in frame.names and value.element is not None:
             frame.names[name] = value
@@ -276,7 +286,9 @@ def _expression(it: Interpreter, frame: Frame, s: ast.Expr) -> None:
 
 
 def _is_move(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in torch_api.MOVE_METHODS
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in torch_api.MOVE_METHODS
+    )
 
 
 def _as_if_moved(it: Interpreter, frame: Frame, call: ast.Call, value: Value) -> None:
@@ -286,7 +298,8 @@ def _as_if_moved(it: Interpreter, frame: Frame, call: ast.Call, value: Value) ->
         return
     receiver = function.value
     if isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and function.attr.endswith("_"):
-        receiver, method = receiver.func.value, receiver.func.attr  # x.to(d).fill_(0)
+        method = receiver.func.attr  # x.to(d).fill_(0)
+        receiver = receiver.func.value
     else:
         method = function.attr
     if method not in torch_api.MOVE_METHODS or not (value.is_tensor or value.kind is Kind.OBJECT):
@@ -324,7 +337,13 @@ def loop_variable_changed(frame: Frame, name: str, value: Value) -> None:
             if known is not None and known.kind is Kind.SEQUENCE:
                 frame.names[loop.iter.id] = with_all_items(known, value)
         elif isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call) and loop.iter.args + [None]:
-            source = loop.iter.func.value if isinstance(loop.iter.func, ast.Attribute) else loop.iter.args[0] if loop.iter.args else None
+            source = (
+                loop.iter.func.value
+                if isinstance(loop.iter.func, ast.Attribute)
+                else loop.iter.args[0]
+                if loop.iter.args
+                else None
+            )
             last = loop.target.elts[-1]
             if isinstance(last, ast.Name) and last.id == name and isinstance(source, ast.Name):
                 known = frame.names.get(source.id)

@@ -9,7 +9,8 @@ from devicefix.analysis.tree_index import walk
 
 #: calls that give numbers and text
 PLAIN = frozenset(
-    {"int", "float", "len", "max", "min", "str", "round", "range", "abs", "bool", "sum", "isinstance", "format", "join", "repr"}
+    {"int", "float", "len", "max", "min", "str", "round", "range", "abs", "bool", "sum", "isinstance", "format", "join",
+     "repr"}
 )  # fmt: skip
 
 #: classes that are no modules, by the ends of their names
@@ -131,7 +132,9 @@ class Keeping:
             for node in walk(element):
                 if isinstance(node, ast.Name):
                     sources.add(node.id)
-                elif (isinstance(node, ast.Call) and _called(node) not in PLAIN) or isinstance(node, (ast.Attribute, ast.Lambda)):
+                elif (isinstance(node, ast.Call) and _called(node) not in PLAIN) or isinstance(
+                    node, (ast.Attribute, ast.Lambda)
+                ):
                     sources.add("")
         if sources & self.locals:
             sources.add("")
@@ -145,7 +148,9 @@ class Keeping:
 
 def _called(node: ast.Call) -> str:
     function = node.func
-    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
 
 
 def _may_be_list(value: ast.expr) -> bool:

@@ -125,7 +125,9 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
         if value.kind is Kind.UNKNOWN and not value.has("moved") and (value.device is None or value.device.host):
             # collated by torch, whatever the data set is: tensors on the CPU, or no tensors
             origin = Origin("batch", place, scope, detail="loader", path=path)
-            return value.replace(ident=("batch", place, path), device=DEFAULT, origins=(origin,), flags=value.flags | {"likely_tensor"})
+            return value.replace(
+                ident=("batch", place, path), device=DEFAULT, origins=(origin,), flags=value.flags | {"likely_tensor"}
+            )
         return value
 
     marked = mark(element, ())
@@ -143,7 +145,8 @@ class AttributeKey:
 def _object(obj: Obj, mark: Callable[[Value, tuple[object, ...]], Value], path: tuple[object, ...]) -> Obj:
     """A copy of an object that a collation made, its tensors marked as parts of the batch."""
     held = {
-        name: mark(value, (*path, AttributeKey(name))) if value.kind in PLAIN else value for name, value in obj.attrs.items()
+        name: mark(value, (*path, AttributeKey(name))) if value.kind in PLAIN else value
+        for name, value in obj.attrs.items()
     }
     return replace(obj, attrs=held)
 

@@ -36,7 +36,17 @@ def meet(
     tensors = [(v, n) for v, n in operands if v.is_tensor]
     if not tensors:
         return None
-    away = next((o for o in tensors if o[0].device is not None and not o[0].device.host and not o[0].device.unsettled and not _placed_by_name(o[0])), None)
+    away = next(
+        (
+            o
+            for o in tensors
+            if o[0].device is not None
+            and not o[0].device.host
+            and not o[0].device.unsettled
+            and not _placed_by_name(o[0])
+        ),
+        None,
+    )
     if away is None:
         away = next((o for o in tensors if o[0].device is not None and not o[0].device.host), None)
     if away is None:
@@ -53,13 +63,22 @@ def meet(
         value = operand[0]
         if value.device is None or operand is away:
             continue
-        if not differ(value.device, away[0].device) and not (_placed_by_name(value) and away[0].device.kind == "symbol"):  # type: ignore[union-attr]
+        if not differ(value.device, away[0].device) and not (
+            _placed_by_name(value) and away[0].device.kind == "symbol"
+        ):  # type: ignore[union-attr]
             _note_crossing(it, frame, node, operation, operand, away, manner, dtype)
             continue
         if value.device.host:
             if value.device == CPU and not value.origins and value.rank != 0 and away[0].device.assumed:  # type: ignore[union-attr]
                 it.records.met_on_host.add(away[0].device)  # type: ignore[arg-type]
-            if value.has("empty") and operation.rpartition(".")[2] not in ("cat", "concat", "concatenate", "stack", "hstack", "vstack"):
+            if value.has("empty") and operation.rpartition(".")[2] not in (
+                "cat",
+                "concat",
+                "concatenate",
+                "stack",
+                "hstack",
+                "vstack",
+            ):
                 continue  # a placeholder for an argument that is not used
             if manner in ("pointwise", "in_place") and not (manner == "in_place" and position == 0):
                 if value.rank == 0 or (value.rank is None and not value.origins):
@@ -77,7 +96,9 @@ def meet(
 
 def _placed_by_name(value: Value) -> bool:
     """An attribute of a module that was put on a card by name: it stays there when the module goes elsewhere."""
-    return value.device is not None and value.device.kind == "cuda" and any(o.kind == "attribute" for o in value.origins)
+    return (
+        value.device is not None and value.device.kind == "cuda" and any(o.kind == "attribute" for o in value.origins)
+    )
 
 
 def _weakest(known: list[Device | None]) -> Device | None:
@@ -109,13 +130,30 @@ def _note_crossing(
 
 
 def _record(
-    it: Interpreter, frame: Frame, node: ast.AST, operation: str, culprit: Operand, partner: Operand, manner: str, dtype: str
+    it: Interpreter,
+    frame: Frame,
+    node: ast.AST,
+    operation: str,
+    culprit: Operand,
+    partner: Operand,
+    manner: str,
+    dtype: str,
 ) -> None:
     if it.host_only:
         return
     it.records.mixes.append(
-        Mix(node, culprit[0], partner[0], frame.scope(), operation, manner, dtype, culprit[1], partner[1],
-            len(it.records.moves))
+        Mix(
+            node,
+            culprit[0],
+            partner[0],
+            frame.scope(),
+            operation,
+            manner,
+            dtype,
+            culprit[1],
+            partner[1],
+            len(it.records.moves),
+        )
     )
 
 
@@ -128,5 +166,9 @@ def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value
             if origin.kind != "loaded" or not isinstance(origin.node, ast.Call):
                 continue
             for other in values:
-                if other.device is not None and not other.device.host and (other.is_tensor or other.has("likely_tensor")):
+                if (
+                    other.device is not None
+                    and not other.device.host
+                    and (other.is_tensor or other.flags & {"likely_tensor", "moved"})
+                ):
                     it.records.loaded_meetings.append(LoadedMeeting(origin.node, node, other.device, frame.scope()))

@@ -20,7 +20,19 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 #: methods that move what they are called on, or register something with it
-PLACING = frozenset({"to", "cuda", "_apply", "add_module", "register_module", "register_parameter", "ModuleList", "ModuleDict", "ParameterList"})
+PLACING = frozenset(
+    {
+        "to",
+        "cuda",
+        "_apply",
+        "add_module",
+        "register_module",
+        "register_parameter",
+        "ModuleList",
+        "ModuleDict",
+        "ParameterList",
+    }
+)
 
 
 class FunctionInfo:
@@ -152,7 +164,9 @@ class ModuleInfo:
         self._functions: dict[ast.AST, FunctionInfo] = {}
         self._classes: dict[ast.AST, ClassInfo] = {}
 
-    def function(self, node: FunctionNode, cls: ClassInfo | None = None, parent: FunctionInfo | None = None) -> FunctionInfo:
+    def function(
+        self, node: FunctionNode, cls: ClassInfo | None = None, parent: FunctionInfo | None = None
+    ) -> FunctionInfo:
         """The one ``FunctionInfo`` of a node."""
         info = self._functions.get(node)
         if info is None:
@@ -184,7 +198,11 @@ class ModuleInfo:
             if isinstance(node, ast.ImportFrom):
                 source = node.module or ""
                 if not node.level and source.partition(".")[0] == "torch":
-                    table.update((alias.asname or alias.name, f"{source}.{alias.name}") for alias in node.names if alias.name != "*")
+                    table.update(
+                        (alias.asname or alias.name, f"{source}.{alias.name}")
+                        for alias in node.names
+                        if alias.name != "*"
+                    )
         return table
 
     def release(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis import heap, opaque, tensors
 from devicefix.analysis.classes import find_method, is_external_module
+from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Move, Step
 from devicefix.analysis.meeting import Operand, meet
 from devicefix.analysis.operators import combine
@@ -22,6 +23,8 @@ from devicefix.analysis.values import (
     Obj,
     Origin,
     Value,
+    any_element,
+    join,
     join_all,
     module_objects,
 )
@@ -36,7 +39,12 @@ if TYPE_CHECKING:
 def create_module(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
     """``nn.Linear(…)`` and other modules of torch or of libraries whose classes are modules."""
     fact = torch_api.module_class(name)
-    obj = Obj(None, external=fact.name if fact else name, is_module=True, arguments=(tuple(args.positional), dict(args.keywords)))
+    obj = Obj(
+        None,
+        external=fact.name if fact else name,
+        is_module=True,
+        arguments=(tuple(args.positional), dict(args.keywords)),
+    )
     scope = frame.scope()
     obj.origins = (Origin("module", node, scope, detail=name.rpartition(".")[2], owner=obj),)
     it.records.built.append(obj.origins[0])
@@ -175,14 +183,22 @@ def _parallel(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, args: Arg
     moved = [v.replace(device=device, origins=()) if v.is_tensor else v for v in args.positional]
     if inner is not None and inner.kind is Kind.OBJECT:
         keywords = {k: v.replace(device=device, origins=()) if v.is_tensor else v for k, v in args.keywords.items()}
-        return call_instance(it, frame, node, inner, Args(moved, keywords, args.nodes, args.keyword_nodes, args.splat, args.keyword_splat))
+        return call_instance(
+            it,
+            frame,
+            node,
+            inner,
+            Args(moved, keywords, args.nodes, args.keyword_nodes, args.splat, args.keyword_splat),
+        )
     return Value(Kind.UNKNOWN, device=device, flags=frozenset({"likely_tensor"}))
 
 
-def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, fact: ModuleClass, args: Arguments) -> Value:
+def _call_torch_module(
+    it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, fact: ModuleClass, args: Arguments
+) -> Value:
     operands: list[Operand] = []
     given_inputs = [
-        *zip((*fact.forward_parameters, *[""] * len(args.positional)), args.positional, args.nodes),
+        *zip((*fact.forward_parameters, *[""] * len(args.positional)), args.positional, args.nodes, strict=False),
         *((name, value, args.keyword_nodes.get(name)) for name, value in args.keywords.items()),
     ]
     for parameter, value, argument in given_inputs:
@@ -191,7 +207,7 @@ def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, 
         if torch_api.brought_along(obj.external, parameter) and not any(o.kind == "batch" for o in value.origins):
             continue  # a part of a batch is moved like the other parts
         if value.kind is Kind.UNKNOWN and value.has("likely_tensor") and obj.stateful and not fact.container:
-            value = opaque.as_tensor(value)  # noqa: PLW2901 - what a layer is called with is a tensor
+            value = opaque.as_tensor(value)
         operands.extend(tensors._tensors(value, argument))
     packed = any(v.has("packed") for v, _ in operands)
     device: Device | None = None
@@ -200,26 +216,43 @@ def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, 
     number = fact.loss and bool(given_state) and all(v.rank == 0 for v in given_state)
     if obj.stateful and not number:
         state = Value(
-            Kind.TENSOR, device=obj.device if obj.device is not None else (tensors.DEFAULT if obj.origins else None),
+            Kind.TENSOR, device=obj.device if obj.device is not None else (DEFAULT if obj.origins else None),
             dtype=DType.FLOAT, rank=-1, origins=obj.origins, data=obj, flags=frozenset({"module_state"}), ident=("module", id(obj)),
         )  # fmt: skip
         function = node.func
         dtype = "strict" if fact.dtype_strict else "none"
-        meet(it, frame, node, obj.external.rpartition(".")[2], [(state, function), *operands], manner="module", dtype=dtype)
+        meet(
+            it,
+            frame,
+            node,
+            obj.external.rpartition(".")[2],
+            [(state, function), *operands],
+            manner="module",
+            dtype=dtype,
+        )
         device = state.device if state.device is not None and not state.device.host else next(
             (v.device for v, _ in operands if v.device is not None and not v.device.host), state.device
         )  # fmt: skip
         values = [v for v, _ in operands] or [state]
     elif operands:
         manner = "strict" if fact.mixing == "strict" else "pointwise"
-        device = meet(it, frame, node, obj.external.rpartition(".")[2], operands, manner=manner,
-                      dtype="none" if not fact.loss and not fact.dtype_strict else "arithmetic")
+        device = meet(
+            it,
+            frame,
+            node,
+            obj.external.rpartition(".")[2],
+            operands,
+            manner=manner,
+            dtype="none" if not fact.loss and not fact.dtype_strict else "arithmetic",
+        )
         values = [v for v, _ in operands]
     else:
         values = args.positional
         given = values[0] if values else None
         device = given.device if given is not None else None
-    dtype_out = DType.FLOAT if fact.output_dtype == "float" else next((v.dtype for v in values if v.is_tensor), DType.UNKNOWN)
+    dtype_out = (
+        DType.FLOAT if fact.output_dtype == "float" else next((v.dtype for v in values if v.is_tensor), DType.UNKNOWN)
+    )
     first = next((v for v in values if v.is_tensor), None)
     flags = frozenset({"packed"}) if packed and fact.output == "rnn" else frozenset()
     rank = first.rank if first is not None and not obj.stateful else None
@@ -228,8 +261,16 @@ def _call_torch_module(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, 
         rank = 0 if reduction is None or (isinstance(reduction.data, str) and reduction.data != "none") else -1
     else:
         rank = -1 if obj.stateful or rank is None else rank
-    result = Value(Kind.TENSOR, device=device, dtype=dtype_out, rank=rank, flags=flags,
-                   origins=combine([v for v in values if v.is_tensor], device).origins if not obj.stateful and first is not None else ())
+    result = Value(
+        Kind.TENSOR,
+        device=device,
+        dtype=dtype_out,
+        rank=rank,
+        flags=flags,
+        origins=combine([v for v in values if v.is_tensor], device).origins
+        if not obj.stateful and first is not None
+        else (),
+    )
     if fact.output == "rnn":
         state_value = result.replace(flags=frozenset())
         if obj.external.endswith("LSTM"):
@@ -257,11 +298,9 @@ def tokens(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Va
         return Value(Kind.MAPPING, element=Value(Kind.SEQUENCE, element=UNKNOWN))
     obj = Obj(None, external="transformers.BatchEncoding")
     origin = Origin("encoding", node, frame.scope(), detail="tokenizer")
-    tensor = Value(Kind.TENSOR, device=tensors.DEFAULT, dtype=DType.INT, rank=2, origins=(origin,))
-    obj.attrs["<items>"] = Value(
-        Kind.MAPPING, items={"input_ids": tensor, "attention_mask": tensor}, element=tensor
-    )
-    obj.device = tensors.DEFAULT
+    tensor = Value(Kind.TENSOR, device=DEFAULT, dtype=DType.INT, rank=2, origins=(origin,))
+    obj.attrs["<items>"] = Value(Kind.MAPPING, items={"input_ids": tensor, "attention_mask": tensor}, element=tensor)
+    obj.device = DEFAULT
     return Value(Kind.OBJECT, data=obj)
 
 
@@ -274,7 +313,7 @@ def wants_tensors(args: Arguments) -> bool:
 def token_ids(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
     """``tokenizer.encode(text, return_tensors="pt")``: a tensor on the CPU."""
     origin = Origin("encoding", node, frame.scope(), detail="tensor")
-    return Value(Kind.TENSOR, device=tensors.DEFAULT, dtype=DType.INT, rank=2, origins=(origin,))
+    return Value(Kind.TENSOR, device=DEFAULT, dtype=DType.INT, rank=2, origins=(origin,))
 
 
 #: methods of tokenizers that make an encoding, and those that make a tensor
@@ -285,7 +324,9 @@ ID_ENCODERS = frozenset({"encode"})
 # -- methods ---------------------------------------------------------------------------------------------------------
 
 
-def call_object_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
+def call_object_method(
+    it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments
+) -> Value:
     """A method that the project's own classes do not define."""
     obj: Obj = receiver.data
     if receiver.has("super"):
@@ -295,7 +336,12 @@ def call_object_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: 
     if obj.external.startswith("torch.distributions."):
         return _of_distribution(obj, name, node)
     contents = obj.attrs.get("<items>")
-    if contents is None and obj.cls is not None and obj.attrs.get("data") is not None and obj.attrs["data"].kind is Kind.MAPPING:
+    if (
+        contents is None
+        and obj.cls is not None
+        and obj.attrs.get("data") is not None
+        and obj.attrs["data"].kind is Kind.MAPPING
+    ):
         contents = obj.attrs["data"]
     if name in torch_api.MOVE_METHODS:
         return _move_container(it, frame, node, receiver, obj, name, args)
@@ -345,7 +391,9 @@ def _placed(value: Value) -> Value:
     return value
 
 
-def _move_container(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, obj: Obj, name: str, args: Arguments) -> Value:
+def _move_container(
+    it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, obj: Obj, name: str, args: Arguments
+) -> Value:
     device, _dtype, moves = tensors.move_target(name, args)
     result = receiver
     known = torch_api.external_class(obj.external) if obj.external else None
@@ -353,7 +401,9 @@ def _move_container(it: Interpreter, frame: Frame, node: ast.Call, receiver: Val
         obj.device = device
         contents = obj.attrs.get("<items>")
         if contents is not None and moves:
-            obj.attrs["<items>"] = heap._map(contents, lambda v: v.replace(device=device, origins=()) if v.is_tensor else v)
+            obj.attrs["<items>"] = heap._map(
+                contents, lambda v: v.replace(device=device, origins=()) if v.is_tensor else v
+            )
         it.heap_version += 1
     elif known is not None and known.kind == "copying_container":
         copy = Obj(None, external=obj.external, attrs=dict(obj.attrs), device=device)
@@ -362,7 +412,9 @@ def _move_container(it: Interpreter, frame: Frame, node: ast.Call, receiver: Val
     return result
 
 
-def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, obj: Obj, name: str, args: Arguments) -> Value:
+def _module_method(
+    it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, obj: Obj, name: str, args: Arguments
+) -> Value:
     if name in torch_api.MOVE_METHODS:
         device, _dtype, moves = tensors.move_target(name, args)
         it.records.moves.append(Move(node, name, receiver, receiver, device if moves else None, frame.scope()))
@@ -375,18 +427,47 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
 
         apply(it, frame, node, args.positional[0], Args([receiver], nodes=[ast.Constant(None)]))
         return receiver
-    if name in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type", "share_memory"):
+    if name in (
+        "train",
+        "eval",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "requires_grad_",
+        "apply",
+        "to_empty",
+        "type",
+        "share_memory",
+    ):
         return receiver
     if name == "register_buffer" or name in ("register_parameter", "add_module", "register_module"):
         return _register(it, frame, receiver, name, args)
     if name in ("parameters", "buffers"):
-        element = Value(Kind.TENSOR, device=heap.module_device(it, obj) or (tensors.DEFAULT if obj.origins else None), dtype=DType.FLOAT,
-                        origins=obj.origins, rank=-1, flags=frozenset({"parameter", "leaf"}), ident=("parameters", id(obj)))
+        element = Value(
+            Kind.TENSOR,
+            device=heap.module_device(it, obj) or (DEFAULT if obj.origins else None),
+            dtype=DType.FLOAT,
+            origins=obj.origins,
+            rank=-1,
+            flags=frozenset({"parameter", "leaf"}),
+            ident=("parameters", id(obj)),
+        )
         return Value(Kind.SEQUENCE, element=element, data="parameters", ident=id(obj), sources=(receiver,))
     if name in ("named_parameters", "named_buffers"):
-        element = Value(Kind.TENSOR, device=heap.module_device(it, obj) or (tensors.DEFAULT if obj.origins else None), dtype=DType.FLOAT,
-                        origins=obj.origins, rank=-1, flags=frozenset({"parameter", "leaf"}), ident=("parameters", id(obj)), sources=(receiver,))
-        return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(STRING, element), data="tuple"), sources=(receiver,))
+        element = Value(
+            Kind.TENSOR,
+            device=heap.module_device(it, obj) or (DEFAULT if obj.origins else None),
+            dtype=DType.FLOAT,
+            origins=obj.origins,
+            rank=-1,
+            flags=frozenset({"parameter", "leaf"}),
+            ident=("parameters", id(obj)),
+            sources=(receiver,),
+        )
+        return Value(
+            Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(STRING, element), data="tuple"), sources=(receiver,)
+        )
     if name in ("children", "modules", "named_children", "named_modules"):
         return _members(receiver, obj, name)
     if name == "append" and args.positional:
@@ -394,7 +475,7 @@ def _module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Valu
         _adopt(obj, args.positional[0])
         return NONE
     if name == "extend" and args.positional:
-        obj.children.append(heap.any_element(args.positional[0]))
+        obj.children.append(any_element(args.positional[0]))
         return NONE
     if name in ("values", "items", "keys"):
         element = join_all(obj.children)
@@ -452,7 +533,7 @@ def _register(it: Interpreter, frame: Frame, receiver: Value, name: str, args: A
             value = value.replace(flags=value.flags | flags, ident=("attr", id(obj), label.data))
         old = obj.attrs.get(label.data)
         if old is not None and frame.conditions and obj is not frame.self_object:
-            value = heap.join(old, value)
+            value = join(old, value)
         obj.attrs[label.data] = value
     else:
         obj.children.append(value)
@@ -490,7 +571,9 @@ def _super_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value
     return UNKNOWN
 
 
-def call_unknown_module_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
+def call_unknown_module_method(
+    it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments
+) -> Value:
     """A method of a module of which only that is known."""
     if name in torch_api.MOVE_METHODS:
         device, _dtype, moves = tensors.move_target(name, args)

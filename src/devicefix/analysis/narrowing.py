@@ -51,7 +51,13 @@ def _type_test(node: ast.expr) -> tuple[ast.expr, set[str]] | None:
     """``isinstance(x, C)``, ``torch.is_tensor(x)``, ``type(x) is C`` … as (x, groups of C)."""
     if isinstance(node, ast.Call) and not node.keywords:
         function = node.func
-        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        name = (
+            function.attr
+            if isinstance(function, ast.Attribute)
+            else function.id
+            if isinstance(function, ast.Name)
+            else ""
+        )
         if name == "isinstance" and len(node.args) == 2:
             groups = _classes(node.args[1])
             return (node.args[0], groups) if groups is not None else None

@@ -64,7 +64,10 @@ def _is_test_file(facts: FileFacts) -> bool:
     name = facts.path.name
     if not (name.startswith("test_") or name.endswith("_test.py") or facts.path.parent.name in ("test", "tests")):
         return False
-    return any(isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name.startswith("test") for n in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef))
+    return any(
+        isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name.startswith("test")
+        for n in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef)
+    )
 
 
 KEPT = "a tensor attribute of a module: it should be a buffer, which is another rule's business"
@@ -116,10 +119,16 @@ def _indexed(facts: FileFacts, site: Site) -> Unification:
     path = site.text[len("cuda:{") : -1]
     base = path.partition(".")[0]
     function = facts.function(site.node)
-    body = function.node.body if function is not None and isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else facts.tree.body
+    body = (
+        function.node.body
+        if function is not None and isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        else facts.tree.body
+    )
     binding = [s for s in body if isinstance(s, (ast.Assign, ast.AnnAssign)) and base in set(_targets(s))]
     if len(binding) != 1 or not torch_name(facts):
-        return Unification(site.node, note=f"`{path}` chooses the card; where a device could be made from it is not clear")
+        return Unification(
+            site.node, note=f"`{path}` chooses the card; where a device could be made from it is not clear"
+        )
     name = DeviceVariables(facts).free_name()
     torch = torch_name(facts)
     line = f'{name} = {torch}.device(f"{site.text}" if {torch}.cuda.is_available() else "cpu")'
@@ -141,6 +150,9 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
             return Unification(site.node, existing=existing.text, note=note)
         return _indexed(facts, site)
     if existing is None:
+        if cuda_sites.is_distributed(facts, site):
+            note = "the processes of `torch.distributed` have a card each, which `.cuda()` follows"
+            return Unification(site.node, note=note)
         own = _in_module(facts, site) or _beside_input(facts, site)
         if own is not None:
             device, note = own
@@ -194,12 +206,18 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
     if function.name == "__init__":
         parent = facts.parents.get(site.node)
         values = [m.receiver for m in facts.records.moves if m.call is site.node]
-        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute) and any(v.is_tensor for v in values):
+        if (
+            isinstance(parent, ast.Assign)
+            and isinstance(parent.targets[0], ast.Attribute)
+            and any(v.is_tensor for v in values)
+        ):
             return "", KEPT
         return "", "the module's own `.to(device)` should move it; what is moved in the constructor stays on that card"
     scopes = [s for m in facts.records.moves if m.call is site.node for s in (m.scope,)]
     for argument in function.parameters[1:]:
-        values = [seen_as_tensor(function, argument.arg, s.names[argument.arg]) for s in scopes if argument.arg in s.names]
+        values = [
+            seen_as_tensor(function, argument.arg, s.names[argument.arg]) for s in scopes if argument.arg in s.names
+        ]
         rebound = argument.arg in _rebound(function.node, site.node)
         if values and all(v.is_tensor and not v.has("maybe_none") for v in values) and not rebound:
             return f"{argument.arg}.device", ""
@@ -214,8 +232,14 @@ def _beside_input(facts: FileFacts, site: Site) -> tuple[str, str] | None:
     receiver = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
     if function is None or not isinstance(receiver, ast.Call) or not _is_factory(receiver):
         return None
-    moved = {n.func.value.id for n in ast.walk(function.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
-             and n.func.attr in ("cuda", "to") and isinstance(n.func.value, ast.Name)}
+    moved = {
+        n.func.value.id
+        for n in ast.walk(function.node)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr in ("cuda", "to")
+        and isinstance(n.func.value, ast.Name)
+    }
     for argument in function.parameters:
         name = argument.arg
         if name in function.evidence.tensors and name not in moved and name not in _rebound(function.node, site.node):
@@ -231,7 +255,11 @@ def _is_factory(node: ast.Call) -> bool:
 
 def _rebound(function: ast.AST, before: ast.AST) -> set[str]:
     line = getattr(before, "lineno", 0)
-    return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line}
+    return {
+        n.id
+        for n in ast.walk(function)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line
+    }
 
 
 def _lightning(cls: object) -> bool:
@@ -274,15 +302,21 @@ def _fold_guards(facts: FileFacts, variables: DeviceVariables, sites: list[Site]
             changes.append(Unwrap(guard, guard.body))
         for site in members:
             changes.extend(_changes(site, name))
-        yield Unification(members[0].node, tuple(changes), f"move to `{name}` in any case", flag=flag, group=f"fold:{flag}")
+        yield Unification(
+            members[0].node, tuple(changes), f"move to `{name}` in any case", flag=flag, group=f"fold:{flag}"
+        )
 
 
 def _only_moves(guard: ast.AST, members: list[Site]) -> bool:
     """Whether a guard protects nothing but moves, each kept under the name it had."""
     if isinstance(guard, ast.IfExp):
         body = guard.body
-        return len(members) == 1 and body is members[0].node and isinstance(body, ast.Call) and isinstance(body.func, ast.Attribute) and (
-            ast.dump(body.func.value) == ast.dump(guard.orelse)
+        return (
+            len(members) == 1
+            and body is members[0].node
+            and isinstance(body, ast.Call)
+            and isinstance(body.func, ast.Attribute)
+            and (ast.dump(body.func.value) == ast.dump(guard.orelse))
         )
     if not isinstance(guard, ast.If) or guard.orelse:
         return False

@@ -67,7 +67,9 @@ def _sequences(node: ast.BinOp, left: Value, right: Value) -> Value:
 
 
 def _all(value: Value) -> list[Value]:
-    return [*(value.items if isinstance(value.items, tuple) else ()), *([value.element] if value.element else ())] or [UNKNOWN]
+    return [*(value.items if isinstance(value.items, tuple) else ()), *([value.element] if value.element else ())] or [
+        UNKNOWN
+    ]
 
 
 def combine(
@@ -122,7 +124,9 @@ def promote(values: list[Value]) -> DType:
     numbers = [v for v in values if not v.is_tensor]
     if any(v.kind is Kind.NUMBER and (isinstance(v.data, float) or v.dtype is DType.FLOAT) for v in numbers):
         return DType.FLOAT if DType.UNKNOWN not in tensors else DType.UNKNOWN
-    if DType.UNKNOWN in tensors or any(v.kind not in NUMERIC or (v.kind is Kind.NUMBER and v.data is None) for v in numbers):
+    if DType.UNKNOWN in tensors or any(
+        v.kind not in NUMERIC or (v.kind is Kind.NUMBER and v.data is None) for v in numbers
+    ):
         return DType.UNKNOWN
     return DType.INT if DType.INT in tensors else DType.BOOL
 
@@ -148,7 +152,13 @@ def in_place(it: Interpreter, frame: Frame, node: ast.AugAssign, current: Value,
             it, frame, node, f"{_symbol(node.op)}=", [(current, node.target), (value, node.value)], manner="in_place",
             dtype="none" if isinstance(node.op, BITWISE) else "arithmetic",
         )  # fmt: skip
-        if value.is_tensor and device is not None and value.device is not None and device.host and not value.device.host:
+        if (
+            value.is_tensor
+            and device is not None
+            and value.device is not None
+            and device.host
+            and not value.device.host
+        ):
             return current.replace(device=value.device, origins=())  # reported once; go on as if it had worked
         return current
     expression = ast.BinOp(node.target, node.op, node.value)

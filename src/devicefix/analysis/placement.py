@@ -76,7 +76,12 @@ def constructs(origin: Origin) -> bool:
     """Whether an attribute was written while its object was being built."""
     scope: Scope | None = origin.scope
     while scope is not None:
-        if scope.function is not None and scope.function.name in ("__init__", "__post_init__", "__new__", "reset_parameters"):
+        if scope.function is not None and scope.function.name in (
+            "__init__",
+            "__post_init__",
+            "__new__",
+            "reset_parameters",
+        ):
             return True
         scope = scope.caller
     return False
@@ -250,7 +255,12 @@ def _thread_parameter(facts: FileFacts, new: NewTensor, placement: Placement) ->
         placement.note = "it is created when the module is imported, before any device is chosen"
         return
     node = function.node
-    if isinstance(node, ast.Lambda) or function.module is not facts.module or not facts.here(node) or not placement.takes_device:
+    if (
+        isinstance(node, ast.Lambda)
+        or function.module is not facts.module
+        or not facts.here(node)
+        or not placement.takes_device
+    ):
         return
     names = {arg.arg for arg in function.parameters}
     if "device" in names or "device" in function.locals or node.args.kwarg is not None and "device" in names:
@@ -260,7 +270,12 @@ def _thread_parameter(facts: FileFacts, new: NewTensor, placement: Placement) ->
     sites: dict[ast.Call, str] = {}
     for mix, origin in zip(new.mixes, new.origins):
         call, caller = origin.scope.call, origin.scope.caller
-        if not isinstance(call, ast.Call) or caller is None or caller.module is not facts.module or not facts.here(call):
+        if (
+            not isinstance(call, ast.Call)
+            or caller is None
+            or caller.module is not facts.module
+            or not facts.here(call)
+        ):
             return
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in (None, "device") for k in call.keywords):
             return

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from devicefix.analysis.model import ModuleInfo
 from devicefix.analysis.trace import Looked, Trace
+from devicefix.source.errors import SourceError
 from devicefix.source.stamps import NO_STAMP, Stamp, stamp_of
-from devicefix.source.text import SourceError, SourceText
+from devicefix.source.text import SourceText
 
 #: larger files hold generated tables far more often than classes that somebody derives from
 MAXIMUM_BYTES = 2_000_000

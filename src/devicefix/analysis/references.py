@@ -55,13 +55,20 @@ def references(
         return []
     sizes = {v.ident for v in sized_by if v.ident is not None}
     meets = {v.ident for v in partners if v.ident is not None}
-    sources = {v.data[1] for v in partners if isinstance(v.data, tuple) and len(v.data) == 2 and v.data[0] == "device of"}
+    sources = {
+        v.data[1] for v in partners if isinstance(v.data, tuple) and len(v.data) == 2 and v.data[0] == "device of"
+    }
     found: list[Reference] = []
     order = [p.arg for p in scope.function.parameters] if scope.function is not None else []
     for position, (name, raw) in enumerate(scope.names.items()):
         value = seen_as_tensor(scope.function, name, raw)
         index = order.index(name) if name in order else 50 + position
-        if value.is_tensor and same(value.device, device) and not (value.flags & DOUBTS) and not value.has("was_parameter"):
+        if (
+            value.is_tensor
+            and same(value.device, device)
+            and not (value.flags & DOUBTS)
+            and not value.has("was_parameter")
+        ):
             rank = 400 + index
             if value.ident in sizes:
                 rank = index
@@ -121,7 +128,9 @@ def _members(name: str, value: Value, device: Device, index: int) -> Iterator[Re
         return
     first = value.items[0] if isinstance(value.items, tuple) and value.items else any_element(value)
     if first.kind is Kind.UNKNOWN and first.device is not None and first.device.assumed and first.device == device:
-        yield Reference(f"{name}[0].device", f"{name}[0]", "member", None, 700 + index, f"what `{name}` holds is not known")
+        yield Reference(
+            f"{name}[0].device", f"{name}[0]", "member", None, 700 + index, f"what `{name}` holds is not known"
+        )
     elif first.is_tensor and same(first.device, device) and not (first.flags & DOUBTS):
         doubt = "" if isinstance(value.items, tuple) and value.items else f"`{name}` may be empty"
         yield Reference(f"{name}[0].device", f"{name}[0]", "member", is_floating(first), 700 + index, doubt)
@@ -150,7 +159,11 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
     for attribute, value in obj.attrs.items():
         if value.flags & DOUBTS:
             continue
-        if value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) and _names_device(attribute, value) and as_device(value) == device:
+        if (
+            value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN)
+            and _names_device(attribute, value)
+            and as_device(value) == device
+        ):
             yield Reference(f"{name}.{attribute}", "", "variable", None, 320)
     if obj.is_module:
         for owner, floating, rank in weights(obj, device, name):

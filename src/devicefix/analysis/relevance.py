@@ -1,7 +1,7 @@
 """Which functions of a file can lead to a finding, so that the others need not be interpreted.
 
-A function matters when it holds something that a rule may report (a factory call, a move whose result is dropped, a data
-loader …), or when it calls, by name, a function or class that matters. Everything else is passed over; the values it
+A function matters when it holds something that a rule may report (a factory call, a move whose result is dropped, a
+data loader …), or when it calls, by name, a function or class that matters. Everything else is passed over; the values it
 returns are then unknown, which never makes a finding.
 """
 
@@ -23,8 +23,8 @@ REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_par
 
 #: names that make a function interesting wherever they stand in it
 TELLING = frozenset(
-    {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim", "from_pretrained",
-     "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel",
+    {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim",
+     "from_pretrained", "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel",
      "RandomSampler", "random_split"}
 )  # fmt: skip
 
@@ -39,7 +39,8 @@ class _Facts:
     matters: bool = False
     names: set[str] = field(default_factory=set)
     makes: list[tuple[str, ...]] = field(default_factory=list)  #: names of what may be factories, see `FactoryCalls`
-    does: set[str] = field(default_factory=set)  #: ``builds`` objects, ``moves`` things, ``collects`` on self, ``optimizes``
+    #: ``builds`` objects, ``moves`` things, ``collects`` on self, ``optimizes``, ``registers`` buffers, ``hands over``
+    does: set[str] = field(default_factory=set)
     results: set[str] = field(default_factory=set)  #: local names that stand for what a call gave, or a part of it
     shares: set[str] = field(default_factory=set)  #: names that it declares ``global``
     keeps: Keeping | None = None  #: what a function stores in attributes
@@ -49,7 +50,9 @@ class _Facts:
         """Whether two things come together that matter only as a pair: a module and a move, a module and a list …"""
         if {"registers", "hands over"} <= self.does:  # an object that is given a buffer keeps the old one
             return True
-        return "builds" in self.does and not self.does.isdisjoint({"moves", "collects"}) or {"moves", "optimizes"} <= self.does
+        if "builds" in self.does and not self.does.isdisjoint({"moves", "collects"}):
+            return True
+        return {"moves", "optimizes"} <= self.does
 
 
 class Relevance:
@@ -92,7 +95,8 @@ class Relevance:
 
     def _pair(self, every: tuple[_Facts, ...]) -> None:
         """A module that one function builds may meet what another one moves, if the two know each other."""
-        builders = {f.name: f for f in every if "builds" in f.does and f.name not in COMMON and not f.name.startswith("__")}
+        named = [f for f in every if f.name not in COMMON and not f.name.startswith("__")]
+        builders = {f.name: f for f in named if "builds" in f.does}
         for facts in every:
             if "moves" in facts.does:
                 for name in facts.names & builders.keys():
@@ -131,7 +135,11 @@ class Relevance:
         for f in pending:
             if f.cls and f.name in ("__init__", CLASS_LEVEL):  # what it keeps is used in the other methods
                 for cls in self._family(f.cls):
-                    chosen.update(other.node for other in by_class.get(cls, ()) if f.stored is None or not f.stored.isdisjoint(other.names))
+                    chosen.update(
+                        other.node
+                        for other in by_class.get(cls, ())
+                        if f.stored is None or not f.stored.isdisjoint(other.names)
+                    )
         if self.module.matters:
             wanted |= self.globals
         while pending:
@@ -157,7 +165,24 @@ RESULTS = (ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.ListComp, ast.IfExp
 CLASS_LEVEL = "<class>"
 
 #: method names that say nothing about whose method is called
-COMMON = frozenset({"forward", "step", "update", "get", "reset", "run", "main", "build", "train", "eval", "to", "call", "<module>", "<class>"})
+COMMON = frozenset(
+    {
+        "forward",
+        "step",
+        "update",
+        "get",
+        "reset",
+        "run",
+        "main",
+        "build",
+        "train",
+        "eval",
+        "to",
+        "call",
+        "<module>",
+        "<class>",
+    }
+)
 
 
 class _Reader:
@@ -166,6 +191,7 @@ class _Reader:
     def __init__(self, owner: Relevance) -> None:
         self.owner = owner
         self.calls = FactoryCalls()
+        self.module_classes: set[str] = set()
         self.handlers: dict[type, Callable[[Any, _Facts, str], None]] = {
             ast.FunctionDef: self._function,
             ast.AsyncFunctionDef: self._function,
@@ -246,6 +272,8 @@ class _Reader:
 
     def _class(self, node: ast.ClassDef, facts: _Facts, cls: str) -> None:
         level = _Facts(node, node.name, CLASS_LEVEL)
+        if any(map(self._is_module, node.bases)):
+            self.module_classes.add(node.name)
         self.owner.bases[node.name] = {self.calls.last(base) for base in node.bases}
         for statement in node.body:
             defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
@@ -259,6 +287,14 @@ class _Reader:
 
     def _global(self, node: ast.Global, facts: _Facts, cls: str) -> None:
         facts.shares.update(node.names)
+
+    def _is_module(self, base: ast.expr) -> bool:
+        """Whether a base class is ``nn.Module`` or one of this file that derives from it."""
+        if isinstance(base, ast.Attribute):
+            return base.attr == "Module"
+        return isinstance(base, ast.Name) and (
+            base.id in self.module_classes or (base.id == "Module" and base.id in self.calls.roots)
+        )
 
     def _name(self, node: ast.Name, facts: _Facts, cls: str) -> None:
         facts.names.add(node.id)
@@ -286,7 +322,13 @@ class _Reader:
     def _call(self, node: ast.Call, facts: _Facts, cls: str) -> None:
         function = node.func
         is_method = isinstance(function, ast.Attribute)
-        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        name = (
+            function.attr
+            if isinstance(function, ast.Attribute)
+            else function.id
+            if isinstance(function, ast.Name)
+            else ""
+        )
         for keyword in node.keywords:
             if keyword.arg in ("return_tensors", "weight", "pos_weight", "generator"):
                 facts.matters = True
@@ -304,6 +346,8 @@ class _Reader:
             inner = _Facts(node)
             self.inside(node, inner, cls)
             facts.names |= inner.names
+            if name == "Parameter" and facts.cls and facts.cls not in self.module_classes:
+                facts.makes += inner.makes  # nobody may register it
             return
         self.calls.excuse(node)
         if name in self.calls.names and name not in TELLING:

@@ -39,9 +39,7 @@ class Refusal:
     runs: bool = False
 
 
-def same_block(
-    facts: FileFacts, node: ast.AST, other: ast.AST
-) -> tuple[ast.stmt, ast.stmt, list[ast.stmt]] | None:
+def same_block(facts: FileFacts, node: ast.AST, other: ast.AST) -> tuple[ast.stmt, ast.stmt, list[ast.stmt]] | None:
     """The statements of one block that hold ``node`` and ``other``: (first, second, block).
 
     ``other`` has to be a statement of its own, or the only one under an ``if``. Loops around ``node`` are not left.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.loaders import part
 from devicefix.analysis.devices import CPU
+from devicefix.analysis.loaders import part
 from devicefix.analysis.meeting import meet
 from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join
 
@@ -31,18 +31,29 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if base.is_tensor:
         return _tensor(it, frame, node, base, indices)
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-    if isinstance(node.slice, ast.UnaryOp) and isinstance(node.slice.op, ast.USub) and isinstance(node.slice.operand, ast.Constant):
+    if (
+        isinstance(node.slice, ast.UnaryOp)
+        and isinstance(node.slice.op, ast.USub)
+        and isinstance(node.slice.operand, ast.Constant)
+    ):
         operand = node.slice.operand.value
         key = -operand if isinstance(operand, int) else None
     if base.kind is Kind.OBJECT:
         return heap.item(it, frame, base, key, indices[0][0], node)
     if base.kind in (Kind.SEQUENCE, Kind.MAPPING):
         if isinstance(node.slice, ast.Slice):
-            return base if base.items is None else Value(Kind.SEQUENCE, element=any_element(base), data=base.data, origins=base.origins)
+            return (
+                base
+                if base.items is None
+                else Value(Kind.SEQUENCE, element=any_element(base), data=base.data, origins=base.origins)
+            )
+        found: Value
         if isinstance(base.items, dict) and key in base.items:
-            return base.items[key]
+            found = base.items[key]
+            return found
         if isinstance(base.items, tuple) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
-            return base.items[key]
+            found = base.items[key]
+            return found
         if isinstance(base.items, dict) and key is not None and base.element is None and base.items:
             return UNKNOWN
         return any_element(base)
@@ -51,16 +62,25 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if base.kind is Kind.NDARRAY:
         return base
     if base.kind is Kind.UNKNOWN:
-        return Value(Kind.UNKNOWN, device=base.device, ident=("item", base.ident, key if key is not None else ast.dump(node.slice)),
-                     origins=part(base.origins, key), flags=base.flags & {"likely_tensor"})
+        return Value(
+            Kind.UNKNOWN,
+            device=base.device,
+            ident=("item", base.ident, key if key is not None else ast.dump(node.slice)),
+            origins=part(base.origins, key),
+            flags=base.flags & {"likely_tensor"},
+        )
     return UNKNOWN
 
 
-def _tensor(it: Interpreter, frame: Frame, node: ast.Subscript, base: Value, indices: list[tuple[Value, ast.expr]]) -> Value:
+def _tensor(
+    it: Interpreter, frame: Frame, node: ast.Subscript, base: Value, indices: list[tuple[Value, ast.expr]]
+) -> Value:
     tensors = [(v, n) for v, n in indices if v.is_tensor]
     if tensors:
         device = meet(it, frame, node, "index", [(base, node.value), *tensors], manner="index")
-        on_purpose = base.device == CPU and not base.origins  # there the index is at fault, and the result stays on the CPU
+        on_purpose = (
+            base.device == CPU and not base.origins
+        )  # there the index is at fault, and the result stays on the CPU
         if device is not None and base.device is not None and base.device.host and not device.host and not on_purpose:
             base = base.replace(device=device, origins=())  # reported once; go on as if it had worked
     rank = base.rank
@@ -87,9 +107,13 @@ def _tensor(it: Interpreter, frame: Frame, node: ast.Subscript, base: Value, ind
     if tensors and rank is not None and (boolean or any(v.rank != 0 for v, _ in tensors)):
         rank = -1
     flags = base.flags & {"explicit_dtype", "maybe_none", "guessed", "shaped"}
-    if rank is None and any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices):
+    if rank is None and any(
+        isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices
+    ):
         flags |= {"shaped"}
-    return base.replace(rank=rank, ident=("item", base.ident, id(node)) if base.ident else None, flags=flags, sources=())
+    return base.replace(
+        rank=rank, ident=("item", base.ident, id(node)) if base.ident else None, flags=flags, sources=()
+    )
 
 
 def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, node: ast.expr | None) -> None:
@@ -119,7 +143,9 @@ def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, no
         else:
             # d[k] = … in a loop over d replaces every entry
             replaces_all = frame.loops > 0 and indices and indices[0][0].ident == ("key", base.ident)
-            element = value if replaces_all or (not base.items and base.element is None) else join(any_element(base), value)
+            element = (
+                value if replaces_all or (not base.items and base.element is None) else join(any_element(base), value)
+            )
             changed = base.replace(items=None, element=element)
         rebind(it, frame, target.value, changed)
     elif base.kind is Kind.OBJECT:

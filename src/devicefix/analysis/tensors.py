@@ -58,7 +58,9 @@ def attribute(base: Value, name: str) -> Value:
     if name in ("data", "T", "mT", "H", "mH"):
         return base.replace(ident=("attr", base.ident, name), flags=base.flags & NO_DTYPE_CHANGE)
     if name in ("grad", "real", "imag"):
-        return Value(Kind.TENSOR, device=base.device, dtype=DType.FLOAT if name == "grad" else DType.UNKNOWN, rank=base.rank)
+        return Value(
+            Kind.TENSOR, device=base.device, dtype=DType.FLOAT if name == "grad" else DType.UNKNOWN, rank=base.rank
+        )
     kind = torch_api.attribute(name)
     if kind in HOST_RESULTS:
         return STRING if kind == "str" else NUMBER
@@ -98,7 +100,9 @@ def dtype_of(value: Value | None) -> DType | None:
     if value.kind in (Kind.DTYPE, Kind.TENSOR):
         return value.dtype
     if value.kind is Kind.EXTERNAL:
-        return {"builtins.float": DType.FLOAT, "builtins.int": DType.INT, "builtins.bool": DType.BOOL}.get(str(value.data))
+        return {"builtins.float": DType.FLOAT, "builtins.int": DType.INT, "builtins.bool": DType.BOOL}.get(
+            str(value.data)
+        )
     return DType.UNKNOWN if value.kind is Kind.UNKNOWN else None
 
 
@@ -163,9 +167,17 @@ def _apply(
             manner = "in_place" if fact.mixing == "same" else "strict"
         else:
             manner = {"same": "pointwise", "strict": "strict", "index": "index"}[fact.mixing]
-            if name.rpartition(".")[2] in ("clamp", "clip") and any(v.kind in (Kind.NUMBER, Kind.SIZE) for v in args.every()):
+            if name.rpartition(".")[2] in ("clamp", "clip") and any(
+                v.kind in (Kind.NUMBER, Kind.SIZE) for v in args.every()
+            ):
                 manner = "pointwise"  # one bound is a number, so a 0-dim tensor as the other is read as one
-        dtype = "strict" if fact.dtype_strict else "arithmetic" if fact.output_dtype in ("input", "promote", "float") else "none"
+        dtype = (
+            "strict"
+            if fact.dtype_strict
+            else "arithmetic"
+            if fact.output_dtype in ("input", "promote", "float")
+            else "none"
+        )
         if fact.output_dtype in ("input", "promote") and name.rpartition(".")[2] in DTYPE_FREE:
             dtype = "none"
         device = meet(it, frame, node, name, operands, manner=manner, dtype=dtype)
@@ -174,7 +186,11 @@ def _apply(
             if away is not None:
                 device = away.device
     else:
-        device = values[0].device if values and values[0].is_tensor else next((v.device for v in values if v.is_tensor), None)
+        device = (
+            values[0].device
+            if values and values[0].is_tensor
+            else next((v.device for v in values if v.is_tensor), None)
+        )
         if fact.mixing == "none" and len([v for v in values if v.is_tensor]) > 1:
             pass
     return _result(fact, args, values, device)
@@ -213,7 +229,8 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
         if returns == "tensors":
             if fact.outputs:
                 items = tuple(
-                    result.replace(dtype=DTYPE_CLASSES.get(dtype, result.dtype), ident=None) for _, dtype in fact.outputs
+                    result.replace(dtype=DTYPE_CLASSES.get(dtype, result.dtype), ident=None)
+                    for _, dtype in fact.outputs
                 )
                 return Value(Kind.SEQUENCE, items=items, data="tuple")
             return Value(Kind.SEQUENCE, element=result, data="tuple")
@@ -221,7 +238,11 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
     if returns == "size":
         return Value(Kind.SIZE, sources=tuple(tensors[:1]) or tuple(values[:1]))
     if returns in ("int", "number"):
-        return Value(Kind.SIZE, sources=tuple(tensors[:1])) if fact.name in ("size", "dim", "numel", "nelement", "ndimension") else NUMBER
+        return (
+            Value(Kind.SIZE, sources=tuple(tensors[:1]))
+            if fact.name in ("size", "dim", "numel", "nelement", "ndimension")
+            else NUMBER
+        )
     if returns == "bool":
         return NUMBER
     if returns == "str":
@@ -239,7 +260,9 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
     return Value(Kind.UNKNOWN, device=device)
 
 
-def _tensor_result(fact: Function, args: Arguments, values: list[Value], tensors: list[Value], device: Device | None) -> Value:
+def _tensor_result(
+    fact: Function, args: Arguments, values: list[Value], tensors: list[Value], device: Device | None
+) -> Value:
     asked = dtype_of(args.keywords.get("dtype")) if fact.dtype else None
     if asked is not None:
         dtype = asked
@@ -265,8 +288,11 @@ def _tensor_result(fact: Function, args: Arguments, values: list[Value], tensors
 
 def _rank(fact: Function, args: Arguments, first: Value, values: list[Value], device: Device | None) -> int | None:
     kind, _, parameter = fact.output_rank.partition(":")
+    short = fact.name.rpartition(".")[2]
     if kind.isdigit():
         return int(kind)
+    if short == "unsqueeze":
+        return first.rank + 1 if first.rank is not None and first.rank >= 0 else -1
     if kind == "same":
         return first.rank
     if kind == "some":
@@ -279,22 +305,60 @@ def _rank(fact: Function, args: Arguments, first: Value, values: list[Value], de
         if parameter == "reduction":
             if given is None:
                 return 0
-            return 0 if isinstance(given.data, str) and given.data != "none" else first.rank if given.data == "none" else None
+            return (
+                0
+                if isinstance(given.data, str) and given.data != "none"
+                else first.rank
+                if given.data == "none"
+                else None
+            )
+        keeps = args.keywords.get("keepdim")
+        if keeps is not None and keeps.data is not False:
+            return first.rank if keeps.data is True else None
         if given is None or given.kind is Kind.NONE:
             return 0
-        return first.rank - 1 if first.rank is not None and first.rank > 1 else None if first.rank in (None, -1) else 0
-    short = fact.name.rpartition(".")[2]
+        return _reduced(first.rank, given)
     if short in ("view", "reshape", "expand", "repeat", "tile", "flatten", "broadcast_to", "unflatten"):
         return _view_rank(short, args, first)
     if short in ("cat", "concat", "concatenate", "stack", "pad", "roll", "flip", "cumsum", "cumprod", "sort"):
         return -1
-    if short in ("unsqueeze",):
-        return first.rank + 1 if first.rank is not None and first.rank >= 0 else -1
-    if short in ("meshgrid", "outer", "diag", "diag_embed", "matmul", "bmm", "mm", "block_diag", "cartesian_prod", "tril", "triu"):
+    if short in (
+        "meshgrid",
+        "outer",
+        "diag",
+        "diag_embed",
+        "matmul",
+        "bmm",
+        "mm",
+        "block_diag",
+        "cartesian_prod",
+        "tril",
+        "triu",
+    ):
         return -1
-    if short in ("transpose", "permute", "t", "swapaxes", "movedim", "expand_as", "view_as", "clone", "contiguous", "masked_fill"):
+    if short in (
+        "transpose",
+        "permute",
+        "t",
+        "swapaxes",
+        "movedim",
+        "expand_as",
+        "view_as",
+        "clone",
+        "contiguous",
+        "masked_fill",
+    ):
         return first.rank if first.rank is not None else None
     return None
+
+
+def _reduced(rank: int | None, given: Value) -> int | None:
+    """The rank that is left when one dimension, or each of a tuple of them, is reduced."""
+    if rank is None or rank < 0:
+        return None
+    if given.kind is Kind.SEQUENCE:
+        return max(rank - len(given.items), 0) if isinstance(given.items, tuple) and given.items else None
+    return max(rank - 1, 0)
 
 
 def _view_rank(name: str, args: Arguments, first: Value) -> int | None:
@@ -331,7 +395,9 @@ def create(
     if _is_empty(short, args):
         flags.add("empty")
     sources = tuple(source for value in args.every() for source in _sources(value))
-    if short in ("normal", "as_tensor", "asarray", "linspace", "arange", "full") and any(v.is_tensor for v in args.every()):
+    if short in ("normal", "as_tensor", "asarray", "linspace", "arange", "full") and any(
+        v.is_tensor for v in args.every()
+    ):
         tensors = [v for v in args.positional if v.is_tensor and v.rank != 0]
         if short in ("normal", "as_tensor", "asarray") and tensors and "device" not in args.keywords:
             return tensors[0].replace(dtype=dtype if explicit else tensors[0].dtype, flags=frozenset(flags))
@@ -342,7 +408,15 @@ def create(
     origins: tuple[Origin, ...] = ()
     if given is not None and given.kind is Kind.NONE and not _is_none_literal(args, fact):
         # a variable that holds None here and now; what it will hold is up to the caller
-        return Value(Kind.TENSOR, device=None, dtype=dtype, rank=rank, ident=("new", node), flags=frozenset(flags), sources=sources)
+        return Value(
+            Kind.TENSOR,
+            device=None,
+            dtype=dtype,
+            rank=rank,
+            ident=("new", node),
+            flags=frozenset(flags),
+            sources=sources,
+        )
     if given is not None and given.kind is not Kind.NONE:
         device = as_device(given)
         if given.has("maybe_none"):
@@ -353,7 +427,17 @@ def create(
         if given.kind is Kind.STRING and device is not None and device.kind == "cuda":
             it.records.scopes[node].append(frame.scope())
         follows = ("device of", given.sources[0].ident) if given.kind is Kind.DEVICE and given.sources else None
-        return Value(Kind.TENSOR, device=device, dtype=dtype, rank=rank, origins=origins, ident=("new", node), data=follows, flags=frozenset(flags), sources=sources)
+        return Value(
+            Kind.TENSOR,
+            device=device,
+            dtype=dtype,
+            rank=rank,
+            origins=origins,
+            ident=("new", node),
+            data=follows,
+            flags=frozenset(flags),
+            sources=sources,
+        )
     if args.keyword_splat or it.records.default_device_changed:
         device = None
     elif it.default_devices:
@@ -364,7 +448,16 @@ def create(
         it.records.scopes[node].append(scope)
         it.records.made[("new", node)].append(len(it.records.moves))
         origins = (Origin(kind, node, scope, detail=fact.name),)
-    return Value(Kind.TENSOR, device=device, dtype=dtype, rank=rank, origins=origins, ident=("new", node), flags=frozenset(flags), sources=sources)
+    return Value(
+        Kind.TENSOR,
+        device=device,
+        dtype=dtype,
+        rank=rank,
+        origins=origins,
+        ident=("new", node),
+        flags=frozenset(flags),
+        sources=sources,
+    )
 
 
 def _is_none_literal(args: Arguments, fact: Function) -> bool:
@@ -380,12 +473,21 @@ def _is_empty(short: str, args: Arguments) -> bool:
     if short in ("tensor", "as_tensor"):
         return first.kind is Kind.SEQUENCE and first.items == ()
     sizes = first.items if isinstance(first.items, tuple) else tuple(args.positional)
-    return any(v.kind is Kind.NUMBER and v.data == 0 and v.data is not False for v in sizes) and short in ("empty", "zeros", "ones", "rand", "randn")
+    return any(v.kind is Kind.NUMBER and v.data == 0 and v.data is not False for v in sizes) and short in (
+        "empty",
+        "zeros",
+        "ones",
+        "rand",
+        "randn",
+    )
 
 
 def _sources(value: Value) -> tuple[Value, ...]:
     if value.kind is Kind.SEQUENCE:
-        return tuple(s for item in (*elements(value), *([value.element] if value.element else ())) for s in _sources(item)) + value.sources
+        return (
+            tuple(s for item in (*elements(value), *([value.element] if value.element else ())) for s in _sources(item))
+            + value.sources
+        )
     return value.sources
 
 
@@ -451,7 +553,9 @@ def _factory_rank(short: str, args: Arguments) -> int | None:
         return -1
     sizes = args.positional
     if short in ("full", "randint"):
-        size = args.keywords.get("size") or next((v for v in reversed(sizes) if v.kind in (Kind.SEQUENCE, Kind.SIZE)), None)
+        size = args.keywords.get("size") or next(
+            (v for v in reversed(sizes) if v.kind in (Kind.SEQUENCE, Kind.SIZE)), None
+        )
         if size is not None and isinstance(size.items, tuple):
             return len(size.items)
         return -1
@@ -506,13 +610,27 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
         return Value(Kind.SIZE, sources=(receiver,))
     if name == "type_as" and args.positional:
         other = args.positional[0]
-        return receiver.replace(device=other.device, dtype=other.dtype, origins=other.origins if other.device and other.device.host else (), ident=None,
-                                flags=(receiver.flags & NO_DTYPE_CHANGE) | {"explicit_dtype"})
+        return receiver.replace(
+            device=other.device,
+            dtype=other.dtype,
+            origins=other.origins if other.device and other.device.host else (),
+            ident=None,
+            flags=(receiver.flags & NO_DTYPE_CHANGE) | {"explicit_dtype"},
+        )
     if name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
         return _new(receiver, args, name)
     if name == "new":
         return receiver.replace(rank=None, ident=None, flags=frozenset())
-    if name in ("clone", "detach", "contiguous", "requires_grad_", "data", "pin_memory", "share_memory_", "retain_grad"):
+    if name in (
+        "clone",
+        "detach",
+        "contiguous",
+        "requires_grad_",
+        "data",
+        "pin_memory",
+        "share_memory_",
+        "retain_grad",
+    ):
         flags = receiver.flags & NO_DTYPE_CHANGE
         if name == "requires_grad_":
             flags |= {"requires_grad"} | (receiver.flags & {"leaf"})
@@ -525,7 +643,12 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
     if name == "backward":
         return NONE
     result = _apply(it, frame, node, fact, args, operands, name)
-    if result.is_tensor and result.ident is None and receiver.ident is not None and len([v for v, _ in operands if v.is_tensor]) == 1:
+    if (
+        result.is_tensor
+        and result.ident is None
+        and receiver.ident is not None
+        and len([v for v, _ in operands if v.is_tensor]) == 1
+    ):
         result = result.replace(ident=("from", receiver.ident, node))
     if "generator" in args.keywords:
         draws.record_draw(it, frame, node, name, receiver.device, args)
@@ -539,7 +662,11 @@ def _new(receiver: Value, args: Arguments, name: str) -> Value:
     given = args.keywords.get("device")
     asked = dtype_of(args.keywords.get("dtype"))
     device = as_device(given) if given is not None else receiver.device
-    rank = data_rank(args.get(0)) if name == "new_tensor" else _factory_rank("zeros" if name != "new_full" else "full", args)
+    rank = (
+        data_rank(args.get(0))
+        if name == "new_tensor"
+        else _factory_rank("zeros" if name != "new_full" else "full", args)
+    )
     return Value(
         Kind.TENSOR, device=device, dtype=asked or receiver.dtype, rank=rank, origins=() if given is not None else receiver.origins,
         flags=frozenset({"explicit_dtype", "leaf"}),
@@ -590,13 +717,16 @@ def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None
         given = args.get(0, "dtype")
         if given is None:
             return None, None, False
-        dtype = dtype_of(given)
         if given.kind is Kind.DTYPE:
-            return None, dtype, False
+            return None, dtype_of(given), False
         if given.kind is Kind.STRING and isinstance(given.data, str):
             if given.data.startswith("torch.cuda."):
                 return CUDA, DType.UNKNOWN, True
-            return (DEFAULT if given.data.startswith("torch.") else None), DType.UNKNOWN, given.data.startswith("torch.")
+            return (
+                (DEFAULT if given.data.startswith("torch.") else None),
+                DType.UNKNOWN,
+                given.data.startswith("torch."),
+            )
         return None, DType.UNKNOWN, True
     if name != "to":
         return Device("cuda", key=name), None, True
@@ -609,7 +739,9 @@ def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None
         elif value.is_tensor:
             device, dtype, moves = value.device, value.dtype, True
         elif value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) or (
-            value.kind is Kind.NUMBER and not isinstance(value.data, bool) and value is not args.keywords.get("non_blocking")
+            value.kind is Kind.NUMBER
+            and not isinstance(value.data, bool)
+            and value is not args.keywords.get("non_blocking")
         ):
             if not moves:
                 device, moves = as_device(value), True
@@ -621,5 +753,17 @@ def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None
     return device, dtype, moves
 
 
-__all__ = ["as_device", "attribute", "call_function", "call_method", "create", "data_dtype", "devices", "dtype_of",
-           "external_attribute", "merge_origins", "move", "move_target"]
+__all__ = [
+    "as_device",
+    "attribute",
+    "call_function",
+    "call_method",
+    "create",
+    "data_dtype",
+    "devices",
+    "dtype_of",
+    "external_attribute",
+    "merge_origins",
+    "move",
+    "move_target",
+]

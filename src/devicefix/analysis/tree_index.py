@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
+Other = TypeVar("Other", bound=ast.AST)
 
 #: fields that hold no nodes, or nodes that nobody asks about
 _SKIPPED = frozenset({"ctx", "id", "attr", "arg", "kind", "type_comment", "lineno", "op", "ops", "s", "n"})
@@ -19,7 +20,7 @@ def child_fields(cls: type) -> tuple[str, ...]:
     if fields is None:
         keep: tuple[str, ...] = tuple(f for f in cls._fields if f not in _SKIPPED)  # type: ignore[attr-defined]
         if cls is ast.arguments:
-            keep = cls._fields  # type: ignore[attr-defined]
+            keep = cls._fields
         elif cls is ast.Constant or cls is ast.MatchSingleton:
             keep = ()
         fields = _FIELDS[cls] = keep

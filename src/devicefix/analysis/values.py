@@ -206,7 +206,9 @@ class Obj:
     children: list[Value] = field(default_factory=list)  #: of Sequential, ModuleList …
     is_module: bool = False
     assumed: bool = False  #: built without a constructor call in sight
-    stateful: bool = True  #: a module that owns parameters or buffers (or may); of a project's class: through a base elsewhere
+    stateful: bool = (
+        True  #: a module that owns parameters or buffers (or may); of a project's class: through a base elsewhere
+    )
     version: int = 0
 
 
@@ -285,7 +287,9 @@ def _join_kinds(a: Value, b: Value) -> Value:
         module, other = (a, b) if a.kind is Kind.MODULE else (b, a)
         if other.data.is_module:
             members = {id(v.data): v for v in (*(module.items or ()), other)}
-            return Value(Kind.MODULE, device=devices.join(module.device, other.data.device), items=tuple(members.values()))
+            return Value(
+                Kind.MODULE, device=devices.join(module.device, other.data.device), items=tuple(members.values())
+            )
     if a.kind is Kind.NONE or b.kind is Kind.NONE:
         other = b if a.kind is Kind.NONE else a
         return other if other.has("maybe_none") else other.replace(flags=other.flags | MAYBE_NONE)
@@ -295,7 +299,9 @@ def _join_kinds(a: Value, b: Value) -> Value:
     if Kind.EXTERNAL in (a.kind, b.kind) and {a.kind, b.kind} & {Kind.FUNCTION, Kind.CLASS}:
         return a if a.kind is Kind.EXTERNAL else b  # try: from lib import f / except ImportError: def f
     return Value(
-        Kind.UNKNOWN, device=devices.join(a.device, b.device) if a.device and b.device else None, flags=frozenset({"mixed"})
+        Kind.UNKNOWN,
+        device=devices.join(a.device, b.device) if a.device and b.device else None,
+        flags=frozenset({"mixed"}),
     )
 
 
@@ -312,16 +318,25 @@ def _join_containers(a: Value, b: Value) -> Value:
     element = a.element if b.element is None else b.element if a.element is None else join(a.element, b.element)
     items: Any = None
     if isinstance(a.items, dict) and isinstance(b.items, dict):
-        items = {k: join(a.items[k], b.items[k]) if k in a.items and k in b.items else a.items.get(k) or b.items[k]
-                 for k in (*a.items, *(k for k in b.items if k not in a.items))}
+        items = {
+            k: join(a.items[k], b.items[k]) if k in a.items and k in b.items else a.items.get(k) or b.items[k]
+            for k in (*a.items, *(k for k in b.items if k not in a.items))
+        }
     elif a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(join(x, y) for x, y in zip(a.items, b.items))
     else:
         for value in (*elements(a), *elements(b)):
             element = value if element is None else join(element, value)
     sources = scattered((*a.sources, *b.sources)) if a.sources or b.sources else ()
-    return Value(a.kind, items=items, element=element, origins=merge_origins((a, b)), data=a.data if a.data == b.data else None,
-                 sources=sources, flags=(a.flags & b.flags) | ((a.flags | b.flags) & MAYBE_NONE))
+    return Value(
+        a.kind,
+        items=items,
+        element=element,
+        origins=merge_origins((a, b)),
+        data=a.data if a.data == b.data else None,
+        sources=sources,
+        flags=(a.flags & b.flags) | ((a.flags | b.flags) & MAYBE_NONE),
+    )
 
 
 def elements(value: Value) -> tuple[Value, ...]:

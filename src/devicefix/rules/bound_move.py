@@ -37,7 +37,8 @@ def _used_as_tensor(facts: FileFacts, node: ast.Attribute) -> bool:
     while isinstance(parent, (ast.IfExp, ast.Tuple, ast.List, ast.Starred, ast.keyword)):
         if isinstance(parent, ast.IfExp) and child is parent.test:
             return False
-        parent, child = facts.parents.get(parent), parent
+        child = parent
+        parent = facts.parents.get(child)
     if isinstance(parent, (ast.Return, ast.BinOp, ast.Yield, ast.Expr)):
         return True
     if isinstance(parent, ast.Assign):
@@ -64,14 +65,14 @@ with "'builtin_function_or_method' object has no attribute …".
     fix_safety="There is no fix: the method may be handed on as a function on purpose.",
     check=check,
     silent=(
-        '''
+        """
 import torch
 
 
 def run(device):
     move = torch.ones(2).to  # called below
     return move(device)
-''',
+""",
     ),
     references=("https://docs.python.org/3/reference/datamodel.html#instance-methods",),
 )

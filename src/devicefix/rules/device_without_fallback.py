@@ -46,7 +46,9 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         torch = torch_name(facts)
         message = f"{short(node.value)} is the only choice for `{path}`: the program stops on a machine without CUDA"
         if not torch:
-            yield finding(facts, CODE, NAME, node.value, message, note="torch is not imported under a name in this file")
+            yield finding(
+                facts, CODE, NAME, node.value, message, note="torch is not imported under a name in this file"
+            )
             continue
         quote = facts.source.segment(literal)[:1]
         quote = quote if quote in "\"'" else '"'
@@ -61,9 +63,16 @@ def _defaults(facts: FileFacts) -> Iterator[Finding]:
     for node in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
         spec = node.args
         positional = [*spec.posonlyargs, *spec.args]
-        pairs = [*zip(positional[len(positional) - len(spec.defaults) :], spec.defaults), *zip(spec.kwonlyargs, spec.kw_defaults)]
+        pairs = [
+            *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
+            *zip(spec.kwonlyargs, spec.kw_defaults),
+        ]
         for parameter, default in pairs:
-            if default is None or not cuda_sites.device_literal(facts, default) or not _used_as_device(node, parameter.arg):
+            if (
+                default is None
+                or not cuda_sites.device_literal(facts, default)
+                or not _used_as_device(node, parameter.arg)
+            ):
                 continue
             message = f"`{parameter.arg}={ast.unparse(default)}` is the default: a caller who leaves it out needs CUDA"
             note = "the default is part of the signature, and callers may rely on it"
@@ -120,7 +129,7 @@ program could not run. `torch.cuda.device(…)`, a context manager that is easil
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -131,8 +140,8 @@ def run(_):
     torch.manual_seed(0)
     model = nn.Linear(3, 2).to(device)
     return model(torch.ones(4, 3, device=device)).detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -143,11 +152,11 @@ def run(_):
     torch.manual_seed(0)
     model = nn.Linear(3, 2).to(device)
     return model(torch.ones(4, 3, device=device)).detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 
 if torch.cuda.is_available():
@@ -158,7 +167,7 @@ else:
 
 def run(_):
     return torch.ones(2, device=device)
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/notes/cuda.html#device-agnostic-code",),
 )

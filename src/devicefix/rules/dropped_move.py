@@ -60,7 +60,7 @@ old tensor).
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -72,8 +72,8 @@ def run(device):
     model.to(device)
     data.to(device)
     return model(data).detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -85,11 +85,11 @@ def run(device):
     model.to(device)
     data = data.to(device)
     return model(data).detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -108,7 +108,7 @@ def run(device):
     batch = Batch(x=torch.ones(4, 3))
     batch.to(device)  # and so does this container
     return model(batch["x"]).detach()
-''',
+""",
     ),
     references=(
         "https://pytorch.org/docs/stable/generated/torch.Tensor.to.html",

@@ -26,7 +26,9 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         mix = new.mixes[0]
         message = f"{short(new.call)} is created on the CPU, but meets {other_side(mix)}, {where(mix)}"
         repair, note = _fix(placed, new.call)
-        yield finding(facts, CODE, NAME, new.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
+        yield finding(
+            facts, CODE, NAME, new.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),)
+        )
 
 
 def _tie(facts: FileFacts, placements: list[tuple[NewTensor, Placement]]) -> None:
@@ -87,7 +89,7 @@ may be empty.
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -107,8 +109,8 @@ def run(device):
     torch.manual_seed(0)
     model = Classifier().to(device)
     return model(torch.randn(2, 5, 8, device=device)).detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -128,11 +130,11 @@ def run(device):
     torch.manual_seed(0)
     model = Classifier().to(device)
     return model(torch.randn(2, 5, 8, device=device)).detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -147,7 +149,7 @@ class Mixed(nn.Module):
 def run(device):
     torch.manual_seed(0)
     return Mixed()(torch.ones(2, 3, device=device))
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/tensor_attributes.html#torch.device",),
 )

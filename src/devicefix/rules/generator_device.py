@@ -37,7 +37,9 @@ def _misplaced(facts: FileFacts, generator: MisplacedGenerator) -> Finding:
     by = f"`{draw.by if draw.by.startswith('torch.') else '.' + draw.by}`"
     if call is None:
         message = f"the generator is {place(draw.generator.device)}, but {by} draws {place(draw.device)} with it"
-        note = "give it one that is on the CPU (`torch.Generator()`)" + ("" if draw.host else ", or let it draw on that device")
+        note = "give it one that is on the CPU (`torch.Generator()`)"
+        if not draw.host:
+            note += ", or let it draw on that device"
         return finding(facts, CODE, NAME, draw.node, message, note=note)
     message = (
         f"{short(call)} is {place(draw.generator.device)}, but {by} draws {place(draw.device)} with it, "
@@ -73,8 +75,8 @@ returns the generator of the CPU, too.
 
 Samplers are different: `DataLoader(generator=…)`, `RandomSampler` and `random_split` shuffle on the CPU, whatever the
 model's device is, so a generator on the card is reported there. Without one they are reported only where the default
-device was changed to an accelerator (`torch.set_default_device("cuda")`): they then draw on that device, with a generator
-that they create on the CPU.
+device was changed to an accelerator (`torch.set_default_device("cuda")`): they then draw on that device, with a
+generator that they create on the CPU.
 """,
     fix_safety="""
 The fix creates the generator on the device on which numbers are drawn. On the CPU nothing changes, the random stream

@@ -33,13 +33,16 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         message = f"{short(new.call)} always allocates on the CPU, but the result meets {other_side(mix)}, {where(mix)}"
         placed = place_at_creation(facts, new)
         if placed.device is None or placed.threaded:
-            yield finding(facts, CODE, NAME, new.call, message, note=placed.note, related=((mix.node, "they meet here"),))
+            yield finding(
+                facts, CODE, NAME, new.call, message, note=placed.note, related=((mix.node, "they meet here"),)
+            )
             continue
         title, change = _modern(new, placed.device)
         repair = fix(title, change, unsafe=placed.doubt) if change is not None else None
         note = "these constructors take no `device=` but the CPU; a modern one does"
-        yield finding(facts, CODE, NAME, new.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
-
+        yield finding(
+            facts, CODE, NAME, new.call, message, fix=repair, note=note, related=((mix.node, "they meet here"),)
+        )
 
     for node, values in list(facts.records.values.items()):
         if isinstance(node, ast.Call) and facts.here(node) and _on_cuda(facts, node):
@@ -64,7 +67,11 @@ def _cuda_constructor(facts: FileFacts, node: ast.Call, values: list[Value]) -> 
     data = kinds == {Kind.SEQUENCE} or kinds == {Kind.NDARRAY}
     sizes = kinds <= {Kind.SIZE, Kind.NUMBER} and bool(kinds)
     if not device or not (data or sizes):
-        note = "whether its arguments are sizes or data is not known" if device else "no tensor is at hand to take the device from"
+        note = (
+            "whether its arguments are sizes or data is not known"
+            if device
+            else "no tensor is at hand to take the device from"
+        )
         yield finding(facts, CODE, NAME, node, message, note=note)
         return
     maker = "tensor" if data else "empty"
@@ -93,9 +100,17 @@ def _modern(new: NewTensor, device: str) -> tuple[str, Change | None]:
     given = next((k.value for k in call.keywords if k.arg == "device"), None)
     if given is not None:  # which these constructors refuse, unless it is the CPU
         device = ast.unparse(given)
-    if prefix and dtype and all(k.arg == "device" for k in call.keywords) and len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.ListComp)):
+    if (
+        prefix
+        and dtype
+        and all(k.arg == "device" for k in call.keywords)
+        and len(call.args) == 1
+        and isinstance(call.args[0], (ast.List, ast.ListComp))
+    ):
         keywords = (("dtype", f"{prefix}.{dtype}"), ("device", device))
-        return f"use `{prefix}.tensor` with `device={device}`", EditCall(call, set_keywords=keywords, function=f"{prefix}.tensor")
+        return f"use `{prefix}.tensor` with `device={device}`", EditCall(
+            call, set_keywords=keywords, function=f"{prefix}.tensor"
+        )
     if given is not None:
         return "", None
     return f"move it with `.to({device})`", AppendToExpression(call, f".to({device})")
@@ -118,7 +133,7 @@ Both keep values and dtype. The fix is safe when the reference for the device is
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 
 
@@ -129,8 +144,8 @@ def weighted(x):
 
 def run(device):
     return weighted(torch.ones(2, 3, device=device))
-''',
-            after='''
+""",
+            after="""
 import torch
 
 
@@ -141,11 +156,11 @@ def weighted(x):
 
 def run(device):
     return weighted(torch.ones(2, 3, device=device))
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 
 
@@ -155,7 +170,7 @@ def table(rows):
 
 def run(device):
     return torch.tensor(table([[1.0, 2.0], [3.0, 4.0]]))
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/tensors.html",),
 )

@@ -83,7 +83,7 @@ parameters that `forward` builds. It is unsafe where the inputs go to a device b
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -98,8 +98,8 @@ def fit(device, inputs, labels):
 def run(device):
     torch.manual_seed(0)
     return fit(device, torch.randn(5, 4), torch.tensor([0, 1, 2, 1, 0])).detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -114,11 +114,11 @@ def fit(device, inputs, labels):
 def run(device):
     torch.manual_seed(0)
     return fit(device, torch.randn(5, 4), torch.tensor([0, 1, 2, 1, 0])).detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -129,7 +129,7 @@ def run(device):
     criterion = nn.L1Loss()  # holds nothing
     x = torch.randn(2, 4).to(device)
     return criterion(model(x), x).detach()
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to",),
 )

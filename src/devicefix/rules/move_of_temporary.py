@@ -46,7 +46,7 @@ name is local; the same names and places as for `dropped-move` have no fix.
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 
 
@@ -55,8 +55,8 @@ def run(device):
     total = torch.empty(2, 3)
     total.to(device).fill_(0.5)
     return total + x
-''',
-            after='''
+""",
+            after="""
 import torch
 
 
@@ -65,11 +65,11 @@ def run(device):
     total = torch.empty(2, 3)
     total = total.to(device).fill_(0.5)
     return total + x
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 
 
@@ -77,7 +77,7 @@ def run(device):
     total = torch.zeros(2, 3)
     total.add_(torch.ones(2, 3)).mul_(2)  # no move, no copy
     return total
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/generated/torch.Tensor.to.html",),
 )

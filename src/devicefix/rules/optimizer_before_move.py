@@ -145,7 +145,7 @@ where the model runs in between.
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -163,8 +163,8 @@ def run(device):
     model(torch.ones(4, 3, device=device)).sum().backward()
     optimizer.step()
     return model.weight.detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -182,11 +182,11 @@ def run(device):
     model(torch.ones(4, 3, device=device)).sum().backward()
     optimizer.step()
     return model.weight.detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -201,7 +201,7 @@ def run(device):
     nn.functional.mse_loss(student(x), teacher(x).detach()).backward()
     optimizer.step()
     return student.weight.detach()
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/optim.html#constructing-it",),
 )

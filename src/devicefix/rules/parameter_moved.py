@@ -56,7 +56,20 @@ def _kept(facts: FileFacts, move: Move) -> bool:
     """Whether the copy is kept as something to be trained: stored, collected, returned or handed to an optimizer."""
     parent = facts.parents.get(move.call)
     if move.receiver.has("parameter"):
-        return isinstance(parent, (ast.Assign, ast.AnnAssign, ast.List, ast.Tuple, ast.ListComp, ast.Return, ast.Call, ast.Dict, ast.DictComp))
+        return isinstance(
+            parent,
+            (
+                ast.Assign,
+                ast.AnnAssign,
+                ast.List,
+                ast.Tuple,
+                ast.ListComp,
+                ast.Return,
+                ast.Call,
+                ast.Dict,
+                ast.DictComp,
+            ),
+        )
     if isinstance(parent, ast.Assign):
         return _optimized(facts, parent) or any(isinstance(t, ast.Attribute) for t in parent.targets)
     return isinstance(parent, (ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp, ast.Return))
@@ -68,7 +81,12 @@ def _optimized(facts: FileFacts, statement: ast.Assign) -> bool:
     function = facts.function(statement)
     scope: ast.AST = function.node if function is not None else facts.tree
     for node in ast.walk(scope):
-        if isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.value, ast.Name) and node.value.id in names:
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == "grad"
+            and isinstance(node.value, ast.Name)
+            and node.value.id in names
+        ):
             return True
         if isinstance(node, ast.Call) and "optim" in ast.unparse(node.func):
             if any(isinstance(n, ast.Name) and n.id in names for a in node.args for n in ast.walk(a)):
@@ -83,7 +101,9 @@ def _changes(move: Move, made: ast.Call) -> list[Change]:
         if not made.args or isinstance(made.args[0], ast.Starred):
             return []
         assert isinstance(call.func, ast.Attribute)
-        arguments = ", ".join([ast.unparse(a) for a in call.args] + [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords])
+        arguments = ", ".join(
+            [ast.unparse(a) for a in call.args] + [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords]
+        )
         moved = AppendToExpression(made.args[0], f".{call.func.attr}({arguments})")
         return [Unwrap(call, made), moved]
     device = _device_argument(call)
@@ -126,7 +146,7 @@ accelerator the old one could not be trained.
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 
 
@@ -136,8 +156,8 @@ def run(device):
     (scales[0] * scales[1]).sum().backward()
     optimizer.step()
     return scales[0].detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 
 
@@ -147,11 +167,11 @@ def run(device):
     (scales[0] * scales[1]).sum().backward()
     optimizer.step()
     return scales[0].detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -159,7 +179,7 @@ from torch import nn
 def run(device):
     weight = nn.Parameter(torch.ones(2).to(device))  # moved before it becomes a parameter
     return weight.detach()
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/optim.html#constructing-it",),
 )

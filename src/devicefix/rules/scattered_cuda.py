@@ -57,7 +57,7 @@ fix is safe: where CUDA is available it chooses the same device as before, unles
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -67,8 +67,8 @@ def run(_):
     model = nn.Linear(3, 2).cuda()
     x = torch.ones(4, 3).cuda(non_blocking=True)
     return model(x).detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -80,11 +80,11 @@ def run(_):
     model = nn.Linear(3, 2).to(device)
     x = torch.ones(4, 3).to(device, non_blocking=True)
     return model(x).detach()
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 
 
@@ -94,7 +94,7 @@ def to_gpu(x):
 
 def run(_):
     return to_gpu(torch.ones(2))
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/notes/cuda.html#device-agnostic-code",),
 )

@@ -32,7 +32,9 @@ def check(facts: FileFacts) -> Iterator[Finding]:
             f"it meets {other_side(mix)}, {where(mix)}"
         )
         note = "the alias would have to be taken after the move, past other uses of both names"
-        yield finding(facts, CODE, NAME, node, message, note=note, related=((move.call, "moved under another name here"),))
+        yield finding(
+            facts, CODE, NAME, node, message, note=note, related=((move.call, "moved under another name here"),)
+        )
 
 
 RULE = Rule(
@@ -46,7 +48,7 @@ second name is stale.
     fix_safety="There is no fix: the alias has to move below the move, which reorders other uses.",
     check=check,
     silent=(
-        '''
+        """
 import torch
 
 
@@ -55,7 +57,7 @@ def run(device):
     x = x.to(device)
     first = x  # taken after the move
     return first + x
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/generated/torch.Tensor.to.html",),
 )

@@ -65,13 +65,19 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
         return
     statements, note = registrable(facts, attribute)
     node = statements[0] if statements else built[0].statement or attribute.cls.node
-    what = "`setattr` makes a plain attribute" if attribute.name.startswith("<") else f"`self.{attribute.name}` is a plain attribute"
+    what = (
+        "`setattr` makes a plain attribute"
+        if attribute.name.startswith("<")
+        else f"`self.{attribute.name}` is a plain attribute"
+    )
     message = f"{what}, which `.to()` leaves behind; it meets {other_side(mix)}, {where(mix)}"
     repair = None
     if not note:
         tuples = [s for s in statements if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple)]
         group = f"split:{tuples[0].lineno}" if tuples else ""
-        repair = fix(f"register `{attribute.name}` as a buffer", *registration(facts, attribute, statements), group=group)
+        repair = fix(
+            f"register `{attribute.name}` as a buffer", *registration(facts, attribute, statements), group=group
+        )
     yield finding(facts, CODE, NAME, node, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
 
 
@@ -96,7 +102,7 @@ before `super().__init__()`, or that a class attribute or a property shadows, an
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -113,8 +119,8 @@ class AddPositions(nn.Module):
 def run(device):
     model = AddPositions(8, 4).to(device)
     return model(torch.ones(2, 5, 4, device=device))
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -131,11 +137,11 @@ class AddPositions(nn.Module):
 def run(device):
     model = AddPositions(8, 4).to(device)
     return model(torch.ones(2, 5, 4, device=device))
-''',
+""",
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -152,7 +158,7 @@ class Grouped(nn.Module):
 
 def run(device):
     return Grouped().to(device)(torch.ones(5, device=device))
-''',
+""",
     ),
     references=("https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer",),
 )

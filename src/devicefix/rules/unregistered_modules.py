@@ -34,7 +34,8 @@ def found_in(facts: FileFacts, container: Container, code: str, name: str) -> Fi
         f"a tensor {place(mix.partner.device)}, {where(mix)}"
     )
     changes, note = registering(facts, container)
-    repair = fix(f"make it an `nn.{container.replacement}`", *changes, unsafe=doubt(facts, container)) if changes else None
+    title = f"make it an `nn.{container.replacement}`"
+    repair = fix(title, *changes, unsafe=doubt(facts, container)) if changes else None
     return finding(
         facts, code, name, node, message, fix=repair, note=note or f"register them with `nn.{container.replacement}`",
         related=((mix.node, "they meet here"),),
@@ -68,7 +69,7 @@ lists, and before `super().__init__()`.
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -88,8 +89,8 @@ def run(device):
     torch.manual_seed(0)
     tower = Tower(3, 2).to(device)
     return tower(torch.ones(2, 3, device=device)).detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -109,12 +110,12 @@ def run(device):
     torch.manual_seed(0)
     tower = Tower(3, 2).to(device)
     return tower(torch.ones(2, 3, device=device)).detach()
-''',
+""",
             unsafe=True,
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -135,7 +136,7 @@ class Tower(nn.Module):
 def run(device):
     torch.manual_seed(0)
     return Tower(3, 2).to(device)(torch.ones(2, 3, device=device)).detach()
-''',
+""",
     ),
     references=(
         "https://pytorch.org/docs/stable/generated/torch.nn.ModuleList.html",

@@ -44,7 +44,7 @@ names, for lists of lists, and before `super().__init__()`.
     check=check,
     examples=(
         Example(
-            before='''
+            before="""
 import torch
 from torch import nn
 
@@ -61,8 +61,8 @@ class Gates(nn.Module):
 def run(device):
     gates = Gates(3).to(device)
     return gates(torch.ones(2, 3, device=device)).detach()
-''',
-            after='''
+""",
+            after="""
 import torch
 from torch import nn
 
@@ -79,12 +79,12 @@ class Gates(nn.Module):
 def run(device):
     gates = Gates(3).to(device)
     return gates(torch.ones(2, 3, device=device)).detach()
-''',
+""",
             unsafe=True,
         ),
     ),
     silent=(
-        '''
+        """
 import torch
 from torch import nn
 
@@ -102,7 +102,7 @@ class Scaled(nn.Module):
 
 def run(device):
     return Scaled(3).to(device)(torch.ones(2, 3, device=device)).detach()
-''',
+""",
     ),
     references=(
         "https://pytorch.org/docs/stable/generated/torch.nn.ParameterList.html",

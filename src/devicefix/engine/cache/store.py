@@ -22,6 +22,9 @@ from devicefix.source.stamps import stamp_of
 #: folders of other versions are removed when nobody has written to them for so long (seconds)
 KEPT = 60 * 24 * 3600
 
+#: what comes of content that another program wrote
+_ODD = (ValueError, TypeError, LookupError, AttributeError, OverflowError, OSError)
+
 
 class Cache:
     """Results by file. ``roots`` are the folders that absolute imports are resolved from."""
@@ -40,7 +43,7 @@ class Cache:
         try:
             content = files.read(self._index_file)
             self._index = None if content is None else Index(content)
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
+        except _ODD:
             self._index = None
 
     # -- asking ------------------------------------------------------------------------------------------------------
@@ -65,7 +68,7 @@ class Cache:
             if edits and outcome.edits is None:
                 return None
             outcome.edits = outcome.edits if edits else None
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except _ODD:
             return None
         outcome.cached = True
         return outcome
@@ -102,8 +105,14 @@ class Cache:
         """Write what is new. A cache that cannot be written is no error."""
         restamped = self._index is not None and self._index.restamped
         if self._new or restamped or (self._gone and self._index is not None):
-            with contextlib.suppress(OSError, ValueError):
+            try:
                 self._save()
+            except OSError:
+                pass
+            except _ODD:
+                self._index = None
+                with contextlib.suppress(OSError, ValueError):
+                    self._save()
 
     def _save(self) -> None:
         entries = self._index.entries() if self._index is not None else {}
