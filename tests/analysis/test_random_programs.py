@@ -136,8 +136,8 @@ SPELLINGS = (
 FRAMES = (
     ["def run(device):\n    torch.manual_seed(0)\n    x = torch.randn(2, 3, device=device)\n{body}    return r\n",
      "def work(x, device):\n{body}    return r\n\n\ndef run(device):\n    torch.manual_seed(0)\n    return work(torch.randn(2, 3, device=device), device)\n",
-     "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(3, 3)\n\n    def forward(self, x):\n        device = x.device\n        x = self.fc(x)\n{body2}        return r\n\n\n"
-     "def run(device):\n    torch.manual_seed(0)\n    return Net().to(device)(torch.randn(2, 3, device=device)).detach()\n"]
+     ("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(3, 3)\n\n    def forward(self, x):\n        device = x.device\n        x = self.fc(x)\n{body2}        return r\n\n\n"
+      "def run(device):\n    torch.manual_seed(0)\n    return Net().to(device)(torch.randn(2, 3, device=device)).detach()\n")]
 )  # fmt: skip
 HELD = "class Held:\n    def __init__(self, t):\n        self.t = t\n\n\n"
 

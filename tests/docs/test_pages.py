@@ -56,7 +56,7 @@ def test_shown_programs_are_python(path: Path) -> None:
             ast.parse(block)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@pytest.mark.parametrize("path", [path for path in PAGES if path.parent.name != "editors"], ids=name)
 def test_shown_settings_are_valid(path: Path, tmp_path: Path) -> None:
     from devicefix.config.load import load
 

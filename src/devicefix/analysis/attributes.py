@@ -123,7 +123,8 @@ def exclusive(facts: FileFacts, a: ast.stmt | None, b: ast.stmt | None) -> bool:
 
 
 def after_super_init(facts: FileFacts, statement: ast.stmt) -> bool:
-    """Whether ``super().__init__()`` has run when a statement of ``__init__`` runs (helpers run after it too, or fail)."""
+    """Whether ``super().__init__()`` has run when a statement of ``__init__`` runs (helpers run after it too, or
+    fail)."""
     function = facts.function(statement)
     if function is None or function.name != "__init__":
         return True

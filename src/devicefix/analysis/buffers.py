@@ -85,7 +85,10 @@ def _values_forbid(facts: FileFacts, attribute: TensorAttribute, first: list[Att
         if value.is_tensor and (value.has("requires_grad") or value.has("graph")):
             built = write.statement in {w.statement for w in first}
             if built:
-                return "it requires grad or is computed from parameters, so a buffer would not be trained or would keep a stale graph"
+                return (
+                    "it requires grad or is computed from parameters, so a buffer would not be trained or would "
+                    "keep a stale graph"
+                )
         if value.is_tensor and value.has("parameter"):
             return "it is a parameter"
     return ""
@@ -138,7 +141,11 @@ def _pairs(statement: ast.Assign) -> list[tuple[ast.Attribute, ast.expr]]:
     target, value = statement.targets[0], statement.value
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
         return []
-    pairs = [(t, v) for t, v in zip(target.elts, value.elts) if isinstance(t, ast.Attribute) and path_of(t) is not None]
+    pairs = [
+        (t, v)
+        for t, v in zip(target.elts, value.elts, strict=False)
+        if isinstance(t, ast.Attribute) and path_of(t) is not None
+    ]
     named = {path_of(t) for t, _ in pairs}
     reads = {path_of(n) for _, v in pairs for n in ast.walk(v) if isinstance(n, ast.Attribute)}
     whole = len(pairs) == len(target.elts) and not any(isinstance(v, ast.Starred) for _, v in pairs)
@@ -230,7 +237,8 @@ def graph_attributes(facts: FileFacts) -> Iterator[TensorAttribute]:
 
 
 def copies_per_call(facts: FileFacts) -> Iterator[tuple[TensorAttribute, list[Change]]]:
-    """Constant tables that ``forward`` copies with ``self.t.to(x.device)`` every time, with the changes that undo it."""
+    """Constant tables that ``forward`` copies with ``self.t.to(x.device)`` every time, with the changes that undo
+    it."""
     done: set[tuple[ast.AST, str]] = set()
     for write in facts.records.writes:
         cls = write.scope.function.cls if write.scope.function is not None else None

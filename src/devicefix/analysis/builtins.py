@@ -125,7 +125,9 @@ def _zip(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Valu
     inner = tuple(_turn(it, frame, node, args, i) for i in range(len(args.positional)))
     pair = Value(Kind.SEQUENCE, items=inner, data="tuple")
     if any(v.kind is Kind.LOADER for v in args.positional):
-        members = tuple((v.element or UNKNOWN) if v.kind is Kind.LOADER else x for v, x in zip(args.positional, inner))
+        members = tuple(
+            (v.element or UNKNOWN) if v.kind is Kind.LOADER else x for v, x in zip(args.positional, inner, strict=False)
+        )
         return Value(Kind.LOADER, element=Value(Kind.SEQUENCE, items=members, data="tuple"), ident=("loader", node))
     return Value(Kind.SEQUENCE, element=pair)
 
@@ -272,7 +274,7 @@ _FUNCTIONS: dict[str, _Function] = {
 }  # fmt: skip
 
 
-# -- methods -------------------------------------------------------------------------------------------------------------
+# -- methods ---------------------------------------------------------------------------------------------------------
 
 
 def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:
@@ -291,7 +293,7 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
     if kind is Kind.NDARRAY:
         return receiver if name not in ("item", "tolist") else UNKNOWN
     if kind is Kind.GENERATOR:
-        return receiver if name in ("manual_seed",) else NUMBER
+        return receiver if name == "manual_seed" else NUMBER
     if kind is Kind.LOADER:
         return UNKNOWN
     if kind is Kind.METHOD:

@@ -228,7 +228,7 @@ def call_closure(
         info.module,
         info,
         names,
-        outer=closure.names,
+        outer=closure.names if closure.names is not None or info.cls is None else info.cls.outer,
         self_object=receiver.data if receiver is not None and receiver.kind is Kind.OBJECT else None,
         depth=frame.depth + 1,
         assumed=frame.assumed,
@@ -247,7 +247,10 @@ def passed_over(receiver: Value | None, node: ast.AST | None) -> Value:
 
 
 def _makes_module(frame: Frame, result: Value, args: Arguments, receiver: Value | None) -> bool:
-    """Whether a function gives a new module at each call. Layers that a constructor asks for stay together; one stands for all."""
+    """Whether a function gives a new module at each call.
+
+    Layers that a constructor asks for stay together; one stands for all.
+    """
     if result.kind is not Kind.OBJECT or not result.data.is_module:
         return False
     if frame.function is not None and frame.function.name == "__init__":
@@ -303,9 +306,9 @@ def bind(
     if receiver is not None and not info.is_static:
         given.insert(0, receiver)
     defaults: dict[str, ast.expr] = dict(
-        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults)
+        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults, strict=False)
     )
-    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None)
+    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=False) if d is not None)
     splat_at = len(given) - 1 if args.splat else None
     for i, parameter in enumerate(positional):
         name = parameter.arg

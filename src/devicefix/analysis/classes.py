@@ -23,7 +23,7 @@ def bases(it: Interpreter, cls: ClassInfo) -> tuple[Value, ...]:
     known = it.known_bases.get(cls)
     if known is not None:
         return known
-    frame = Frame(cls.module, None, {})
+    frame = Frame(cls.module, None, dict(cls.outer or {}))
     result = tuple(
         value
         for base in cls.node.bases
@@ -139,11 +139,13 @@ HARMLESS_BASES = frozenset(
 
 
 def is_named_tuple(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether its fields are those of a named tuple."""
     _, outside = ancestry(it, cls)
     return any(name.rpartition(".")[2] == "NamedTuple" for name in outside)
 
 
 def is_dataclass(cls: ClassInfo) -> bool:
+    """Whether a decorator makes it a data class."""
     import ast
 
     for decorator in cls.node.decorator_list:

@@ -210,7 +210,8 @@ def worker_functions(facts: FileFacts) -> set[str]:
     """Functions that run in the data loader's workers, or make the batches that it pins."""
     return {
         keyword.value.id for node in facts.nodes(ast.Call) for keyword in node.keywords
-        if keyword.arg in ("collate_fn", "worker_init_fn", "batch_sampler", "sampler") and isinstance(keyword.value, ast.Name)
+        if keyword.arg in ("collate_fn", "worker_init_fn", "batch_sampler", "sampler") and isinstance(keyword.value,
+        ast.Name)
     }  # fmt: skip
 
 
@@ -274,7 +275,8 @@ def _flag_defined_by_guard(facts: FileFacts, test: ast.expr) -> bool:
 
 
 def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
-    """``if not torch.cuda.is_available(): return`` (or raise, exit, an assertion) above a statement of the same body."""
+    """``if not torch.cuda.is_available(): return`` (or raise, exit, an assertion) above a statement of the same
+    body."""
     for statement in body:
         if statement is child:
             return None

@@ -36,7 +36,8 @@ class DeviceVariables:
 
     @cached_property
     def uses(self) -> set[str]:
-        """Paths that stand where a device belongs: ``.to(p)``, ``device=p``, ``torch.device(p)``, ``map_location=p``."""
+        """Paths that stand where a device belongs: ``.to(p)``, ``device=p``, ``torch.device(p)``,
+        ``map_location=p``."""
         found: set[str] = set()
         for node in self.facts.nodes(ast.Call):
             last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -45,10 +46,9 @@ class DeviceVariables:
                 values.append(node.args[0])
             for value in values:
                 path = path_of(value)
-                if (
-                    path is not None
-                    and not path.endswith((".device", ".dtype"))
-                    or path in ("self.device", "args.device")
+                if (path is not None and not path.endswith((".device", ".dtype"))) or path in (
+                    "self.device",
+                    "args.device",
                 ):
                     found.add(path or "")
                 elif path is not None and path.endswith(".device") and _holder(path):
@@ -88,12 +88,9 @@ class DeviceVariables:
         for node in self.facts.nodes(ast.FunctionDef):
             returns = [r.value for r in ast.walk(node) if isinstance(r, ast.Return) and r.value is not None]
             if returns and all(
-                isinstance(r, ast.Call)
-                and path_of(r.func) in ("torch.device", "device")
-                or isinstance(r, ast.IfExp)
-                and "device" in ast.unparse(r)
-                or isinstance(r, ast.Constant)
-                and r.value in ("cuda", "cpu", "mps")
+                (isinstance(r, ast.Call) and path_of(r.func) in ("torch.device", "device"))
+                or (isinstance(r, ast.IfExp) and "device" in ast.unparse(r))
+                or (isinstance(r, ast.Constant) and r.value in ("cuda", "cpu", "mps"))
                 for r in returns
             ):
                 found.add(node.name)
@@ -105,7 +102,7 @@ class DeviceVariables:
         """The device variable that is in scope at a node; the nearest one wins."""
         shadowed: set[str] = set()
         for around in enclosing(self.facts, node):
-            if isinstance(around, ast.ClassDef) or isinstance(around, ast.Lambda):
+            if isinstance(around, (ast.ClassDef, ast.Lambda)):
                 continue
             assert isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef))
             info = self.facts.module.function(around)
@@ -278,8 +275,10 @@ def _holder(path: str) -> bool:
 def _optional(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
     spec = function.args
     positional = [*spec.posonlyargs, *spec.args]
-    defaults = dict(zip([p.arg for p in positional[len(positional) - len(spec.defaults) :]], spec.defaults))
-    defaults.update({p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None})
+    defaults = dict(
+        zip([p.arg for p in positional[len(positional) - len(spec.defaults) :]], spec.defaults, strict=False)
+    )
+    defaults.update({p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=False) if d is not None})
     default = defaults.get(name)
     return isinstance(default, ast.Constant) and default.value is None
 

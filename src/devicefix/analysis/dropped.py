@@ -182,7 +182,10 @@ def _repair(facts: FileFacts, drop: Dropped, statement: ast.Expr, moves: list[Mo
         drop.note = UNASSIGNABLE[problem]
         return
     if drop.container and _is_parameter(drop.receiver, function) and not any(v.has("packed") for v in drop.values):
-        drop.note = "what it is follows only from the callers in this file; another caller may pass something that moves in place"
+        drop.note = (
+            "what it is follows only from the callers in this file; another caller may pass something that "
+            "moves in place"
+        )
         return
     drop.title = f"assign the result to `{target}`"
     drop.changes = (BindResult(statement, target),)
@@ -277,7 +280,6 @@ def _problem(facts: FileFacts, drop: Dropped, function: FunctionInfo | None, mov
 
 
 def _attribute_problem(facts: FileFacts, node: ast.Attribute, moves: list[Move]) -> str:
-    from devicefix.analysis.classes import ancestry
 
     for move in moves:
         owner = _owner_object(node.value, move)

@@ -45,7 +45,6 @@ def analyse(source: SourceText, *, project: Project, settings: Settings, everyth
     it = Interpreter(project, settings)
     it.home = module
     it.limit(len(source.lines))
-    module.tree
     frozen = gc.isenabled()
     limit = sys.getrecursionlimit()
     gc.disable()
@@ -92,9 +91,9 @@ def _run_module(it: Interpreter, module: ModuleInfo) -> None:
 
 def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
     functions, found = _definitions(module)
-    for cls in found:
-        if classes.is_module_class(it, cls):
-            _run_class(it, cls, module_class=True)
+    modules = [cls for cls in found if classes.is_module_class(it, cls)]
+    for cls in modules:
+        _run_class(it, cls, module_class=True)
     called = _called_names(module)
     # callers first: what they call is then seen with real arguments
     for wanted in (False, True):
@@ -102,8 +101,8 @@ def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
             if info.node not in it.interpreted and (info.name in called) is wanted and it.matters(info.node):
                 run_function(it, info)
     for cls in found:
-        if not classes.is_module_class(it, cls):
-            _run_class(it, cls, module_class=False)
+        if cls not in modules:  # a class inside a function is known for a module only once that function was run
+            _run_class(it, cls, module_class=classes.is_module_class(it, cls))
     for info, names in list(it.pending):
         if _unreached(it, info.node):
             run_function(it, info, names)
@@ -190,7 +189,7 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
         else Value(Kind.OBJECT, data=obj)
     )
     names = parameters(info, device, receiver, tensors=obj.is_module)
-    frame = Frame(info.module, info, names, self_object=None if info.is_static else obj, assumed=True)
+    frame = Frame(info.module, info, names, self_object=None if info.is_static else obj, assumed=True, outer=obj.cls.outer if obj.cls else None)
     run_body(it, frame, info)
 
 
@@ -209,9 +208,9 @@ def parameters(
     spec = info.node.args
     positional = [*spec.posonlyargs, *spec.args]
     defaults: dict[str, ast.expr] = dict(
-        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults)
+        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults, strict=False)
     )
-    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None)
+    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=False) if d is not None)
     names: dict[str, Value] = {}
     for i, parameter in enumerate(info.parameters):
         if i == 0 and receiver is not None:

@@ -46,14 +46,16 @@ def path_of(node: ast.expr) -> str | None:
 
 
 def torch_path(module: ModuleInfo, node: ast.expr) -> str:
-    """``torch.nn.functional.relu`` for ``F.relu``, ``torch.device`` for ``th.device``; other paths as they are written."""
+    """``torch.nn.functional.relu`` for ``F.relu``, ``torch.device`` for ``th.device``; other paths as they are
+    written."""
     path = path_of(node) or ""
     head, dot, rest = path.partition(".")
     return f"{module.torch_names.get(head, head)}{dot}{rest}"
 
 
 def annotation_kind(node: ast.expr | None, module: ModuleInfo | None = None) -> str:
-    """``tensor``, ``optional tensor``, ``module``, ``device``, ``number`` … for an annotation; ``""`` if it says nothing.
+    """``tensor``, ``optional tensor``, ``module``, ``device``, ``number`` … for an annotation; ``""`` if it says
+    nothing.
 
     ``module`` knows what the file's imports call the types of torch.
     """
@@ -191,7 +193,7 @@ def _read_call(node: ast.Call, module: ModuleInfo, strong: set[str], likely: def
             return
         if name in ("is_tensor", "as_tensor", "tensor"):
             return
-        for argument, parameter in zip(node.args, fact.parameters):
+        for argument, parameter in zip(node.args, fact.parameters, strict=False):
             if fact.takes_tensor(parameter):
                 path = path_of(argument)
                 if path is not None:

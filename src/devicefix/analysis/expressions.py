@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
 
 BUILTINS = frozenset(
-    {"isinstance", "len", "int", "float", "bool", "str", "list", "tuple", "dict", "set", "range", "enumerate", "zip", "map",
+    {"isinstance", "len", "int", "float", "bool", "str", "list", "tuple", "dict", "set", "range", "enumerate",
+    "zip", "map",
      "filter", "sorted", "reversed", "iter", "next", "sum", "max", "min", "abs", "round", "print", "super", "getattr",
      "setattr", "hasattr", "type", "repr", "any", "all", "vars", "open", "id", "callable", "frozenset", "divmod", "pow",
      "slice", "object", "property", "Exception", "ValueError"}
@@ -149,7 +150,7 @@ def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.A
             return Value(Kind.EXTERNAL, data=f"{base.data}.{name}", items=below)
         return tensors.external_attribute(f"{base.data}.{name}")
     if kind is Kind.MODULE:
-        if name in ("device",):
+        if name == "device":
             return Value(Kind.DEVICE, device=base.device)
         return Value(Kind.METHOD, data=(base, name), device=base.device)
     if kind is Kind.UNKNOWN:
@@ -183,11 +184,11 @@ def _constant(it: Interpreter, frame: Frame, node: ast.Constant) -> Value:
 
 def _joined(it: Interpreter, frame: Frame, node: ast.JoinedStr) -> Value:
     text = ""
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            text += str(part.value)
-        elif isinstance(part, ast.FormattedValue):
-            it.evaluate(frame, part.value)
+    for piece in node.values:
+        if isinstance(piece, ast.Constant):
+            text += str(piece.value)
+        elif isinstance(piece, ast.FormattedValue):
+            it.evaluate(frame, piece.value)
             text += "{}"
     return Value(Kind.STRING, data=None if "{}" in text else text, ident=("text", ast.unparse(node)), sources=())
 
@@ -213,7 +214,7 @@ def _sequence(it: Interpreter, frame: Frame, node: ast.Tuple | ast.List | ast.Se
 def _dict(it: Interpreter, frame: Frame, node: ast.Dict) -> Value:
     items: dict[Any, Value] = {}
     loose: Value | None = None
-    for key, value in zip(node.keys, node.values):
+    for key, value in zip(node.keys, node.values, strict=False):
         entry = it.evaluate(frame, value)
         if key is None:
             if isinstance(entry.items, dict):
@@ -296,9 +297,9 @@ def choice(node: ast.expr, first: Value, second: Value) -> Value:
 def _boolean(it: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
     values = []
     before = dict(frame.names)
-    for part in node.values:
-        values.append(it.evaluate(frame, part))
-        narrowing.narrow(it, frame, part, isinstance(node.op, ast.And))
+    for piece in node.values:
+        values.append(it.evaluate(frame, piece))
+        narrowing.narrow(it, frame, piece, isinstance(node.op, ast.And))
     frame.names.clear()
     frame.names.update(before)
     if isinstance(node.op, ast.Or):  # "x or default"

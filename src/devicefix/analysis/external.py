@@ -315,8 +315,7 @@ def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Val
     outputs, inputs, grads = args.get(0, "outputs"), args.get(1, "inputs"), args.get(2, "grad_outputs")
     operands = []
     for value, argument in ((outputs, args.nodes[:1]), (grads, args.nodes[2:3])):
-        for tensor in tensors._tensors(value, argument[0] if argument else None) if value is not None else []:
-            operands.append(tensor)
+        operands.extend(tensors._tensors(value, argument[0] if argument else None) if value is not None else [])
     if len(operands) > 1:
         meet(it, frame, node, "torch.autograd.grad", operands, manner="strict", dtype="strict")
     first = next((t[0] for t in tensors._tensors(inputs, None)), None) if inputs is not None else None
@@ -378,7 +377,7 @@ _HANDLERS: dict[str, Handler] = {
 
 
 def _numpy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
-    for value, argument in zip(args.positional, args.nodes):
+    for value, argument in zip(args.positional, args.nodes, strict=False):
         tensor = value if value.is_tensor else any_element(value) if value.kind is Kind.SEQUENCE else None
         if tensor is not None and tensor.is_tensor:
             it.records.host_reads.append(

@@ -71,7 +71,8 @@ class AttributeWrite:
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """Something that happened to an object, in program order: ``move``, ``optimizer``, ``load_state_dict``, ``copy`` …"""
+    """Something that happened to an object, in program order: ``move``, ``optimizer``, ``load_state_dict``,
+    ``copy`` …"""
 
     kind: str
     node: ast.AST
@@ -186,14 +187,17 @@ class FileFacts:
 
     @property
     def path(self) -> Path:
+        """Where the file is."""
         return self.module.path
 
     @property
     def source(self) -> SourceText:
+        """Its text."""
         return self.module.source
 
     @property
     def tree(self) -> ast.Module:
+        """Its syntax tree."""
         return self.module.tree
 
     @cached_property
@@ -250,7 +254,8 @@ class FileFacts:
 
     @cached_property
     def host_roots(self) -> set[Device]:
-        """Assumed devices that must be the CPU: what is on them becomes an array as it is, or meets what was brought there."""
+        """Assumed devices that must be the CPU: what is on them becomes an array as it is, or meets what was
+        brought there."""
         arrays = {
             read.value.device for read in self.records.host_reads
             if read.how == "numpy" and read.value.device is not None and read.value.device.assumed

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Enclosing(ChainMap[str, "Value"]):
-    """The names that a function sees of all the functions around it, innermost first. An assignment changes the name where it is."""
+    """The names that a function sees of all the functions around it, innermost first.
+
+    An assignment changes the name where it is.
+    """
 
     def __setitem__(self, name: str, value: Value) -> None:
         next((names for names in self.maps if name in names), self.maps[0])[name] = value
@@ -27,23 +30,23 @@ class Frame:
     """The state of one function while it is interpreted."""
 
     __slots__ = (
+        "_inside",
         "assumed",
+        "call",
+        "caller",
         "conditions",
         "depth",
+        "for_loops",
         "function",
         "leaves",
         "loops",
         "module",
         "names",
         "outer",
-        "returns",
-        "_inside",
-        "call",
-        "caller",
-        "for_loops",
         "parent",
-        "self_object",
+        "returns",
         "self_name",
+        "self_object",
         "statement",
         "yields",
     )
@@ -117,4 +120,5 @@ class Arguments:
         return None
 
     def every(self) -> list[Value]:
+        """All arguments, the positional ones first."""
         return [*self.positional, *self.keywords.values()]

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 #: attributes of torch's own modules that hold parameters or buffers
 PARAMETERS = frozenset(
-    {"weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias", "weight_ih", "weight_hh", "bias_ih",
+    {"weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias", "weight_ih", "weight_hh",
+    "bias_ih",
      "bias_hh", "weight_g", "weight_v", "pos_weight"}
 )  # fmt: skip
 
@@ -80,9 +81,12 @@ def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: 
 
 
 MODULE_METHODS = frozenset(
-    {"to", "cuda", "cpu", "train", "eval", "parameters", "named_parameters", "buffers", "named_buffers", "state_dict", "apply",
-     "load_state_dict", "children", "modules", "register_buffer", "register_parameter", "add_module", "register_module", "half",
-     "float", "double", "bfloat16", "zero_grad", "requires_grad_", "to_empty", "share_memory", "named_children", "named_modules",
+    {"to", "cuda", "cpu", "train", "eval", "parameters", "named_parameters", "buffers", "named_buffers",
+    "state_dict", "apply",
+     "load_state_dict", "children", "modules", "register_buffer", "register_parameter", "add_module",
+     "register_module", "half",
+     "float", "double", "bfloat16", "zero_grad", "requires_grad_", "to_empty", "share_memory", "named_children",
+     "named_modules",
      "type", "get_submodule", "get_parameter", "get_buffer", "register_forward_hook", "extra_repr", "compile"}
 )  # fmt: skip
 
@@ -421,7 +425,8 @@ def _move_shared_parameters(obj: Obj, device: Device | None) -> None:
 
 
 def escape(it: Interpreter, values: Iterable[Value]) -> None:
-    """Modules that are given to unseen code may be moved by it; of those that nobody moved so far, nothing is known then."""
+    """Modules that are given to unseen code may be moved by it; of those that nobody moved so far, nothing is known
+    then."""
     for value in values:
         if value.is_module:
             for member in module_objects(value):
@@ -523,6 +528,7 @@ def store_item(it: Interpreter, frame: Frame, base: Value, key: object, value: V
 
 
 __all__ = [
+    "NONE",
     "class_attribute",
     "device_symbol",
     "elements",
@@ -532,5 +538,4 @@ __all__ = [
     "read_attribute",
     "store_item",
     "write_attribute",
-    "NONE",
 ]

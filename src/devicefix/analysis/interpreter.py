@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 #: statements interpreted for one file, at most; fewer for a short one
 STATEMENT_BUDGET = 20_000
-#: statements that any file may have, and those that it may have for each of its lines (1 for one in two files, 2 for 98 of 100)
+#: statements that any file may have, and those that it may have for each of its lines (1 for one in two files, 2
+#: for 98 of 100)
 LEAST_BUDGET, BUDGET_PER_LINE = 1_500, 3
 #: statements interpreted in functions that cannot hold a finding themselves, for what they return
 OUTSIDE_BUDGET = 2_000
@@ -181,7 +182,7 @@ class Interpreter:
                 Value(Kind.SEQUENCE, element=member(value, None)) if i == starred else member(value, i)
                 for i in range(len(targets))
             ]
-        for i, (target, item) in enumerate(zip(targets, values)):
+        for i, (target, item) in enumerate(zip(targets, values, strict=False)):
             self.assign(frame, target, item, nodes[i] if nodes else None)
 
     def loop(self, frame: Frame, once: Callable[[], bool]) -> None:
@@ -280,7 +281,7 @@ def _expression(it: Interpreter, frame: Frame, s: ast.Expr) -> None:
         if name in frame.names and value.element is not None:
             frame.names[name] = value
     elif isinstance(s.value, (ast.Tuple, ast.List)) and isinstance(value.items, tuple):
-        for part, moved in zip(s.value.elts, value.items):
+        for part, moved in zip(s.value.elts, value.items, strict=False):
             if isinstance(part, ast.Call):
                 _as_if_moved(it, frame, part, moved)
 
@@ -336,7 +337,7 @@ def loop_variable_changed(frame: Frame, name: str, value: Value) -> None:
             known = frame.names.get(loop.iter.id)
             if known is not None and known.kind is Kind.SEQUENCE:
                 frame.names[loop.iter.id] = with_all_items(known, value)
-        elif isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call) and loop.iter.args + [None]:
+        elif isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call) and [*loop.iter.args, None]:
             source = (
                 loop.iter.func.value
                 if isinstance(loop.iter.func, ast.Attribute)
@@ -528,7 +529,12 @@ def _function(it: Interpreter, frame: Frame, s: ast.FunctionDef | ast.AsyncFunct
 
 
 def _class(it: Interpreter, frame: Frame, s: ast.ClassDef) -> None:
-    frame.names[s.name] = Value(Kind.CLASS, data=frame.module.class_(s))
+    cls = frame.module.class_(s)
+    if frame.function is not None:
+        cls.outer = frame.names
+        it.known_bases.pop(cls, None)
+        it.ancestries.pop(cls, None)
+    frame.names[s.name] = Value(Kind.CLASS, data=cls)
 
 
 def _import(it: Interpreter, frame: Frame, s: ast.Import | ast.ImportFrom) -> None:

@@ -29,7 +29,8 @@ def meet(
 ) -> Device | None:
     """Record a mixing point if the operands live on two devices; return the device of the result.
 
-    ``manner``: in a ``pointwise`` operation a 0-dim tensor on the CPU may meet anything; in a ``strict`` one it may not;
+    ``manner``: in a ``pointwise`` operation a 0-dim tensor on the CPU may meet anything; in a ``strict`` one it may
+    not;
     ``in_place`` is pointwise, but the first operand, being written, is not excused; ``index`` means that the first
     operand is indexed by the others, which must be on its device or on the CPU.
     """
@@ -63,13 +64,13 @@ def meet(
         value = operand[0]
         if value.device is None or operand is away:
             continue
-        if not differ(value.device, away[0].device) and not (
-            _placed_by_name(value) and away[0].device.kind == "symbol"
-        ):  # type: ignore[union-attr]
+        elsewhere = away[0].device
+        assert elsewhere is not None
+        if not differ(value.device, elsewhere) and not (_placed_by_name(value) and elsewhere.kind == "symbol"):
             _note_crossing(it, frame, node, operation, operand, away, manner, dtype)
             continue
         if value.device.host:
-            if value.device == CPU and not value.origins and value.rank != 0 and away[0].device.assumed:  # type: ignore[union-attr]
+            if value.device == CPU and not value.origins and value.rank != 0 and elsewhere.assumed:
                 it.records.met_on_host.add(away[0].device)  # type: ignore[arg-type]
             if value.has("empty") and operation.rpartition(".")[2] not in (
                 "cat",

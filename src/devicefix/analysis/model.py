@@ -11,6 +11,7 @@ from devicefix.analysis.evidence import Evidence, collect_evidence
 from devicefix.analysis.tree_index import TreeIndex, push_children, walk
 
 if TYPE_CHECKING:
+    from devicefix.analysis.values import Value
     from pathlib import Path
 
     from devicefix.analysis.project import Project
@@ -61,14 +62,17 @@ class FunctionInfo:
 
     @property
     def is_property(self) -> bool:
+        """Whether reading the attribute calls it."""
         return bool(self.decorators & {"property", "cached_property"})
 
     @cached_property
     def is_static(self) -> bool:
+        """Whether it gets no instance."""
         return "staticmethod" in self.decorators
 
     @cached_property
     def is_class_method(self) -> bool:
+        """Whether it gets the class in place of an instance."""
         return "classmethod" in self.decorators or self.name in ("__new__", "__init_subclass__")
 
     @cached_property
@@ -99,6 +103,7 @@ class FunctionInfo:
 
     @property
     def is_generator(self) -> bool:
+        """Whether it yields."""
         return self._own.generator
 
     @cached_property
@@ -126,6 +131,8 @@ class ClassInfo:
         self.setters: set[str] = set()
         self.assignments: dict[str, ast.stmt] = {}
         self.annotations: dict[str, ast.expr] = {}
+        #: names of the function that the class statement stands in, once that function was interpreted
+        self.outer: dict[str, Value] | None = None
         self._collect(node.body)
 
     def _collect(self, body: list[ast.stmt]) -> None:
@@ -226,6 +233,7 @@ class ModuleInfo:
 
     @cached_property
     def star_imports(self) -> tuple[ast.ImportFrom, ...]:
+        """The top-level ``from … import *`` statements."""
         return tuple(
             s
             for s in top_level(self.tree.body)
@@ -338,7 +346,8 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 #: statements that hold no others
-SIMPLE = frozenset({ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Import, ast.ImportFrom, ast.Pass,
+SIMPLE = frozenset({ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Import,
+    ast.ImportFrom, ast.Pass,
                     ast.Assert, ast.Delete, ast.Global, ast.Nonlocal, ast.Break, ast.Continue})  # fmt: skip
 
 

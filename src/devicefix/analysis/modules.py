@@ -217,7 +217,8 @@ def _call_torch_module(
     if obj.stateful and not number:
         state = Value(
             Kind.TENSOR, device=obj.device if obj.device is not None else (DEFAULT if obj.origins else None),
-            dtype=DType.FLOAT, rank=-1, origins=obj.origins, data=obj, flags=frozenset({"module_state"}), ident=("module", id(obj)),
+            dtype=DType.FLOAT, rank=-1, origins=obj.origins, data=obj, flags=frozenset({"module_state"}),
+            ident=("module", id(obj)),
         )  # fmt: skip
         function = node.func
         dtype = "strict" if fact.dtype_strict else "none"
@@ -484,7 +485,7 @@ def _module_method(
         if name == "items":
             return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(UNKNOWN, element), data="tuple"))
         return UNKNOWN
-    if name in ("load_state_dict",):
+    if name == "load_state_dict":
         it.records.steps.append(Step("load_state_dict", node, receiver, frame.scope()))
         return NONE
     if name == "state_dict":

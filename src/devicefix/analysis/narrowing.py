@@ -162,7 +162,8 @@ ACCELERATOR_WORDS = ("cuda", "gpu")
 
 
 def accelerator_test(test: ast.expr) -> bool | None:
-    """True for a condition that holds only with an accelerator (``use_cuda``, ``x.is_cuda``, ``device.type == "cuda"``).
+    """True for a condition that holds only with an accelerator (``use_cuda``, ``x.is_cuda``, ``device.type ==
+    "cuda"``).
 
     False for the opposite, ``None`` for anything else.
     """

@@ -49,7 +49,10 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
     rank = cuda_sites.ranks_in_use(facts)
     if rank is not None:
         if open_sites:
-            note = "each process owns a card here; `.cuda()` follows `set_device`, and one device for all would pile them onto the first card"
+            note = (
+                "each process owns a card here; `.cuda()` follows `set_device`, and one device for all would "
+                "pile them onto the first card"
+            )
             yield Unification(open_sites[0].node, note=note)
         return
     new = _NewVariable(facts, variables, open_sites)
@@ -146,7 +149,10 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
     existing = variables.at(site.node)
     if "{" in site.text:
         if existing is not None:
-            note = f"`{existing.text}` is the device here, and `{site.text[6:-1]}` names a card as well; which one is meant is for a person to say"
+            note = (
+                f"`{existing.text}` is the device here, and `{site.text[6:-1]}` names a card as well; which one "
+                "is meant is for a person to say"
+            )
             return Unification(site.node, existing=existing.text, note=note)
         return _indexed(facts, site)
     if existing is None:
@@ -269,7 +275,7 @@ def _lightning(cls: object) -> bool:
     )
 
 
-# -- guards that only move ----------------------------------------------------------------------------------------------
+# -- guards that only move -------------------------------------------------------------------------------------------
 
 
 def _fold_guards(facts: FileFacts, variables: DeviceVariables, sites: list[Site]) -> Iterator[Unification]:

@@ -138,7 +138,7 @@ def compare(it: Interpreter, frame: Frame, node: ast.Compare, values: list[Value
     if not any(v.is_tensor for v in values):
         return NUMBER if all(v.kind is not Kind.UNKNOWN and v.kind is not Kind.NDARRAY for v in values) else UNKNOWN
     nodes = [node.left, *node.comparators]
-    device = meet(it, frame, node, _symbol(node.ops[0]), list(zip(values, nodes)), dtype="none")
+    device = meet(it, frame, node, _symbol(node.ops[0]), list(zip(values, nodes, strict=False)), dtype="none")
     result = combine(values, device, dtype=DType.BOOL)
     return result.replace(flags=result.flags | {"explicit_dtype"})
 

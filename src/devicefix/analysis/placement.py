@@ -157,12 +157,14 @@ def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[R
     lists: list[list[Reference]] = []
     scopes: list[Scope] = []
     seen: set[int] = set()
-    for mix, origin in zip(new.mixes, new.origins):
+    for mix, origin in zip(new.mixes, new.origins, strict=False):
         if id(origin) in seen:
             continue
         seen.add(id(origin))
-        partners = [m.partner for m, o in zip(new.mixes, new.origins) if o is origin]
-        operands = [v for m, o in zip(new.mixes, new.origins) if o is origin for v in _operand_values(m, origin)]
+        partners = [m.partner for m, o in zip(new.mixes, new.origins, strict=False) if o is origin]
+        operands = [
+            v for m, o in zip(new.mixes, new.origins, strict=False) if o is origin for v in _operand_values(m, origin)
+        ]
         scopes.append(origin.scope)
         lists.append(
             references(
@@ -172,7 +174,11 @@ def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[R
         )  # fmt: skip
     if any(any(r.kind == "tensor" for r in found) for found in lists) and _kept_in_attribute(new):
         # made while everything was still on the CPU and met later: that call needs no reference to the device
-        kept = [(found, scope) for found, scope in zip(lists, scopes) if any(r.kind == "tensor" for r in found)]
+        kept = [
+            (found, scope)
+            for found, scope in zip(lists, scopes, strict=False)
+            if any(r.kind == "tensor" for r in found)
+        ]
         lists, scopes = [found for found, _ in kept], [scope for _, scope in kept]
     if not lists:
         return []
@@ -191,7 +197,8 @@ def _agreed(lists: list[list[Reference]], scopes: list[Scope]) -> list[Reference
     proven = [{r.device for r in found} for found in lists]
     agreed = [
         r for text, r in merged.items()
-        if all(text in texts or (r.kind == "tensor" and _holds(r, scope)) for texts, scope in zip(proven, scopes))
+        if all(text in texts or (r.kind == "tensor" and _holds(r, scope)) for texts, scope in zip(proven, scopes,
+        strict=False))
     ]  # fmt: skip
     return sorted(agreed, key=lambda r: r.rank)
 
@@ -263,12 +270,12 @@ def _thread_parameter(facts: FileFacts, new: NewTensor, placement: Placement) ->
     ):
         return
     names = {arg.arg for arg in function.parameters}
-    if "device" in names or "device" in function.locals or node.args.kwarg is not None and "device" in names:
+    if "device" in names or "device" in function.locals or (node.args.kwarg is not None and "device" in names):
         return
     if function.name.startswith("__") or function.is_property:
         return
     sites: dict[ast.Call, str] = {}
-    for mix, origin in zip(new.mixes, new.origins):
+    for mix, origin in zip(new.mixes, new.origins, strict=False):
         call, caller = origin.scope.call, origin.scope.caller
         if (
             not isinstance(call, ast.Call)

@@ -1,6 +1,7 @@
 """A look at the bytes of a file that tells whether parsing it can lead to anything.
 
-The filter is sound: every finding needs one of these words in the file. A test compares filtered with unfiltered results.
+The filter is sound: every finding needs one of these words in the file. A test compares filtered with unfiltered
+results.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ class Project:
         self._looked.clear()
 
     def resolve(self, importer: ModuleInfo, module: str, level: int = 0) -> ModuleInfo | None:
-        """The module that ``import module`` (or ``from ..module import``) names in a file; ``None`` if not found here."""
+        """The module that ``import module`` (or ``from ..module import``) names in a file; ``None`` if not found
+        here."""
         path = self._locate(importer, module, level)
         if path is None or path == importer.path:
             return None

@@ -1,7 +1,8 @@
 """Which functions of a file can lead to a finding, so that the others need not be interpreted.
 
 A function matters when it holds something that a rule may report (a factory call, a move whose result is dropped, a
-data loader …), or when it calls, by name, a function or class that matters. Everything else is passed over; the values it
+data loader …), or when it calls, by name, a function or class that matters. Everything else is passed over; the
+values it
 returns are then unknown, which never makes a finding.
 """
 
@@ -24,7 +25,8 @@ REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_par
 #: names that make a function interesting wherever they stand in it
 TELLING = frozenset(
     {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim",
-     "from_pretrained", "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel", "DistributedDataParallel",
+     "from_pretrained", "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel",
+     "DistributedDataParallel",
      "RandomSampler", "random_split"}
 )  # fmt: skip
 

@@ -66,7 +66,7 @@ def attribute(base: Value, name: str) -> Value:
         return STRING if kind == "str" else NUMBER
     if torch_api.method(name) is not None or name in torch_api.MOVE_METHODS or name in torch_api.DTYPE_METHODS:
         return Value(Kind.METHOD, data=(base, name))
-    if base.has("packed") and name in ("batch_sizes",):
+    if base.has("packed") and name == "batch_sizes":
         return Value(Kind.TENSOR, device=CPU, dtype=DType.INT, rank=1)
     return Value(Kind.METHOD, data=(base, name))
 
@@ -123,7 +123,7 @@ def call_function(it: Interpreter, frame: Frame, node: ast.Call, fact: Function,
 def _operands(fact: Function, args: Arguments, receiver: Operand | None) -> list[Operand]:
     """The tensors that take part in a call, lists of tensors flattened, without those that may stay on the CPU."""
     operands: list[Operand] = [receiver] if receiver is not None else []
-    for i, (value, node) in enumerate(zip(args.positional, args.nodes)):
+    for i, (value, node) in enumerate(zip(args.positional, args.nodes, strict=False)):
         name = fact.parameter_at(i)
         if name not in fact.cpu_args and (value.kind is not Kind.UNKNOWN or fact.takes_tensor(name)):
             operands.extend(_tensors(value, node))
@@ -198,7 +198,8 @@ def _apply(
 
 #: operations in which the operands' dtypes have nothing to do with each other
 DTYPE_FREE = frozenset(
-    {"gather", "index_select", "masked_fill", "masked_fill_", "masked_select", "take", "embedding", "take_along_dim", "logical_and",
+    {"gather", "index_select", "masked_fill", "masked_fill_", "masked_select", "take", "embedding",
+    "take_along_dim", "logical_and",
      "logical_or", "bitwise_and", "bitwise_or", "where", "scatter_", "index_fill_"}
 )  # fmt: skip
 
@@ -508,7 +509,7 @@ def _factory_dtype(fact: Function, args: Arguments, short: str) -> tuple[DType, 
         classes = [data_dtype(v) for v in args.positional]
         if DType.FLOAT in classes:
             return DType.FLOAT, False
-        sized = all(v.kind is Kind.SIZE or c is DType.INT for v, c in zip(args.positional, classes))
+        sized = all(v.kind is Kind.SIZE or c is DType.INT for v, c in zip(args.positional, classes, strict=False))
         return (DType.INT if sized or len(args.positional) == 1 else DType.UNKNOWN), False
     return DType.UNKNOWN, False
 
@@ -540,7 +541,7 @@ def data_dtype(value: Value | None) -> DType:
 def _factory_rank(short: str, args: Arguments) -> int | None:
     if short in ("tensor", "as_tensor", "asarray"):
         return data_rank(args.get(0, "data"))
-    if short in ("scalar_tensor",):
+    if short == "scalar_tensor":
         return 0
     if short in ("arange", "linspace", "logspace", "randperm", "range") or short.endswith("_window"):
         return 1
@@ -668,7 +669,8 @@ def _new(receiver: Value, args: Arguments, name: str) -> Value:
         else _factory_rank("zeros" if name != "new_full" else "full", args)
     )
     return Value(
-        Kind.TENSOR, device=device, dtype=asked or receiver.dtype, rank=rank, origins=() if given is not None else receiver.origins,
+        Kind.TENSOR, device=device, dtype=asked or receiver.dtype, rank=rank,
+        origins=() if given is not None else receiver.origins,
         flags=frozenset({"explicit_dtype", "leaf"}),
     )  # fmt: skip
 

@@ -10,7 +10,10 @@ from devicefix.source.stamps import Stamp
 
 @dataclass(slots=True)
 class Trace:
-    """``read``: files whose content counted, and their stamps. ``present``, ``absent``: paths of which only that counted."""
+    """``read``: files whose content counted, and their stamps.
+
+    ``present``, ``absent``: paths of which only that counted.
+    """
 
     read: dict[Path, Stamp] = field(default_factory=dict)
     present: set[Path] = field(default_factory=set)

@@ -157,6 +157,7 @@ class Value:
 
     @property
     def is_tensor(self) -> bool:
+        """A tensor, parameters and buffers included."""
         return self.kind is Kind.TENSOR
 
     @property
@@ -166,6 +167,7 @@ class Value:
 
     @property
     def zero_dim(self) -> bool:
+        """A tensor shown to have no dimension."""
         return self.rank == 0
 
     def has(self, flag: str) -> bool:
@@ -323,7 +325,7 @@ def _join_containers(a: Value, b: Value) -> Value:
             for k in (*a.items, *(k for k in b.items if k not in a.items))
         }
     elif a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        items = tuple(join(x, y) for x, y in zip(a.items, b.items))
+        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=False))
     else:
         for value in (*elements(a), *elements(b)):
             element = value if element is None else join(element, value)

@@ -179,6 +179,9 @@ def _count_unsafe(outcome: Outcome, settings: Settings) -> None:
 #: text of modules (characters) that is kept between two files: the trees of a million take about 80 MB
 KEPT_TEXT = 500_000
 
+#: text (bytes) after which the collector runs: what one analysis leaves behind goes round in circles
+COLLECTED_TEXT = 200_000
+
 
 class Projects:
     """The project that resolves imports between the files of one run; made when the first file needs it."""
@@ -186,6 +189,7 @@ class Projects:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._project: Project | None = None
+        self._since_collected = 0
 
     def get(self) -> Project | None:
         """The project; None when somebody else's analysis is used."""
@@ -203,6 +207,13 @@ class Projects:
         """Note when a file was changed last, as seen before it was read."""
         if self._project is not None:
             self._project.stamps[path.absolute()] = stamp
+
+    def done(self, size: int) -> None:
+        """A file of ``size`` bytes has been analysed and nobody holds its facts any more."""
+        self._since_collected += size
+        if self._since_collected >= COLLECTED_TEXT:
+            self._since_collected = 0
+            gc.collect()
 
     @property
     def trace(self) -> Trace | None:
@@ -251,6 +262,8 @@ def process_bytes(
         outcome = treat(source, job, project)
         if job.traced and projects is not None and projects.trace is not None:
             outcome.used = _used(raw, stamp, projects.trace)
+        if projects is not None:
+            projects.done(len(raw))
         return outcome
     except UnknownRule:
         raise

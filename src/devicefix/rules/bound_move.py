@@ -18,6 +18,7 @@ CODE, NAME = "DVF103", "bound-move"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every move method that stands where a moved value would."""
     for node, values in facts.records.values.items():
         if not isinstance(node, ast.Attribute) or not facts.here(node):
             continue
@@ -59,8 +60,8 @@ RULE = Rule(
     name=NAME,
     summary="a move method is used without being called",
     explanation="""
-`return x.cuda` returns a bound method. Where it stands behind a test for CUDA, the CPU tests never reach it, and on the card the next call fails
-with "'builtin_function_or_method' object has no attribute …".
+`return x.cuda` returns a bound method. Where it stands behind a test for CUDA, the CPU tests never reach it, and on
+the card the next call fails with "'builtin_function_or_method' object has no attribute …".
 """,
     fix_safety="There is no fix: the method may be handed on as a function on purpose.",
     check=check,

@@ -23,6 +23,7 @@ CODE, NAME = "DVF402", "device-without-fallback"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every device variable and default argument that names CUDA alone."""
     if "cuda" not in facts.source.text:
         return
     yield from _contexts_taken_for_devices(facts)
@@ -64,8 +65,8 @@ def _defaults(facts: FileFacts) -> Iterator[Finding]:
         spec = node.args
         positional = [*spec.posonlyargs, *spec.args]
         pairs = [
-            *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
-            *zip(spec.kwonlyargs, spec.kw_defaults),
+            *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=False),
+            *zip(spec.kwonlyargs, spec.kw_defaults, strict=False),
         ]
         for parameter, default in pairs:
             if (
@@ -117,14 +118,16 @@ RULE = Rule(
     name=NAME,
     summary="the device variable names CUDA and has no fallback",
     explanation="""
-`device = torch.device("cuda")` is the one place that decides, as it should be, but it decides without asking: on a machine without CUDA the first
-use stops with "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available".
+`device = torch.device("cuda")` is the one place that decides, as it should be, but it decides without asking: on a
+machine without CUDA the first use stops with "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available".
 
-A choice that is already inside a test for CUDA, that is one of several, or that names one of several cards is left alone.
+A choice that is already inside a test for CUDA, that is one of several, or that names one of several cards is left
+alone.
 """,
     fix_safety="""
-The fix puts the test for CUDA around the name and keeps its index. It is safe: where CUDA is available the value is the same, and elsewhere the
-program could not run. `torch.cuda.device(…)`, a context manager that is easily taken for a device, is reported without a fix.
+The fix puts the test for CUDA around the name and keeps its index. It is safe: where CUDA is available the value is
+the same, and elsewhere the program could not run. `torch.cuda.device(…)`, a context manager that is easily taken for
+a device, is reported without a fix.
 """,
     check=check,
     examples=(

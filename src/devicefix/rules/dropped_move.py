@@ -19,6 +19,7 @@ CODE, NAME = "DVF101", "dropped-move"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every statement that drops the result of a move."""
     for drop in dropped_moves(facts):
         if drop.chained:
             continue
@@ -41,21 +42,22 @@ RULE = Rule(
     name=NAME,
     summary="the tensor that a move or a conversion returns is dropped",
     explanation="""
-`Module.to` changes the module in place. `Tensor.to` does not: it returns a new tensor and leaves the old one where it is. A statement such as
-`x.to(device)` therefore does nothing, and the next operation meets a tensor that is still on the CPU. On a machine without an accelerator
-the program runs, because nothing had to move. The same holds for `.cuda()`, `.cpu()`, `.half()`, `.float()` and other conversions, and for
-containers whose `to` returns a copy (`PackedSequence`, DGL graphs).
+`Module.to` changes the module in place. `Tensor.to` does not: it returns a new tensor and leaves the old one where it
+is. A statement such as `x.to(device)` therefore does nothing, and the next operation meets a tensor that is still on
+the CPU. On a machine without an accelerator the program runs, because nothing had to move. The same holds for
+`.cuda()`, `.cpu()`, `.half()`, `.float()` and other conversions, and for containers whose `to` returns a copy
+(`PackedSequence`, DGL graphs).
 
-Modules, containers that move in place (`BatchEncoding`, PyTorch Geometric's `Data`), objects whose `to` returns nothing and values of unknown
-kind are never reported.
+Modules, containers that move in place (`BatchEncoding`, PyTorch Geometric's `Data`), objects whose `to` returns
+nothing and values of unknown kind are never reported.
 """,
     fix_safety="""
-The fix assigns the result to the name, attribute or item that was moved. It is safe when the value is shown to be a tensor. It is unsafe when that
-follows only from how the name is used, or from the callers in this file.
+The fix assigns the result to the name, attribute or item that was moved. It is safe when the value is shown to be a
+tensor. It is unsafe when that follows only from how the name is used, or from the callers in this file.
 
-There is no fix for a name that belongs to an outer scope (it would become local), a property without a setter, a field of a named tuple, a
-leaf that requires grad, a registered parameter or buffer, and a parameter that the function does not use afterwards (its caller would keep the
-old tensor).
+There is no fix for a name that belongs to an outer scope (it would become local), a property without a setter, a
+field of a named tuple, a leaf that requires grad, a registered parameter or buffer, and a parameter that the function
+does not use afterwards (its caller would keep the old tensor).
 """,
     check=check,
     examples=(

@@ -20,6 +20,7 @@ CODE, NAME = "DVF201", "factory-device"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every new tensor that meets another device, with what would put it there."""
     placements = [(new, place_at_creation(facts, new)) for new in new_tensors(facts, "factory")]
     _tie(facts, placements)
     for new, placed in placements:
@@ -68,23 +69,24 @@ RULE = Rule(
     name=NAME,
     summary="a tensor created on the default device meets a tensor on the model's device",
     explanation="""
-Factory functions such as `torch.zeros`, `torch.arange` or `torch.tensor` put their result on the default device, the CPU, unless
-they are told otherwise. That works until the model runs on an accelerator: the new tensor then meets activations or parameters that
-are on the card, and PyTorch stops with "Expected all tensors to be on the same device". The tensor has to follow one that is already in
-the right place.
+Factory functions such as `torch.zeros`, `torch.arange` or `torch.tensor` put their result on the default device, the
+CPU, unless they are told otherwise. That works until the model runs on an accelerator: the new tensor then meets
+activations or parameters that are on the card, and PyTorch stops with "Expected all tensors to be on the same
+device". The tensor has to follow one that is already in the right place.
 
-A factory is reported only where its result is shown to meet a tensor on another device. What PyTorch allows is not reported: a
-0-dimensional tensor in arithmetic, a CPU index into a tensor on the card, `copy_`, lengths for `pack_padded_sequence`.
+A factory is reported only where its result is shown to meet a tensor on another device. What PyTorch allows is not
+reported: a 0-dimensional tensor in arithmetic, a CPU index into a tensor on the card, `copy_`, lengths for
+`pack_padded_sequence`.
 """,
     fix_safety="""
-The fix adds `device=` from the tensor that the new one meets, or from another tensor, parameter or device variable that is there when
-the new tensor is created. It is safe when that reference is a tensor on every path.
+The fix adds `device=` from the tensor that the new one meets, or from another tensor, parameter or device variable
+that is there when the new tensor is created. It is safe when that reference is a tensor on every path.
 
-`dtype=` is added only where the factory's own default is floating point, the reference is shown to be floating point, and the two meet in
-an operation that combines dtypes. Integer ranges, masks and explicit dtypes stay as they are.
+`dtype=` is added only where the factory's own default is floating point, the reference is shown to be floating point,
+and the two meet in an operation that combines dtypes. Integer ranges, masks and explicit dtypes stay as they are.
 
-It is unsafe when a `device` parameter has to be threaded through a helper function, or when the reference is an element of a list that
-may be empty.
+It is unsafe when a `device` parameter has to be threaded through a helper function, or when the reference is an
+element of a list that may be empty.
 """,
     check=check,
     examples=(

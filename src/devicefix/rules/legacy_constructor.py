@@ -28,6 +28,7 @@ CODE, NAME = "DVF202", "legacy-constructor"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every constructor of the old kind whose result meets another device, or is bound to the first card."""
     for new in new_tensors(facts, "legacy"):
         mix = new.mixes[0]
         message = f"{short(new.call)} always allocates on the CPU, but the result meets {other_side(mix)}, {where(mix)}"
@@ -121,14 +122,16 @@ RULE = Rule(
     name=NAME,
     summary="a legacy constructor allocates on the CPU whatever the model's device is",
     explanation="""
-`torch.FloatTensor(…)`, `torch.LongTensor(…)`, `torch.Tensor(…)` and their relatives date from before `torch.device`. They always allocate on
-the CPU and refuse another device, so their result must be moved, or made by a factory that takes `device=`.
+`torch.FloatTensor(…)`, `torch.LongTensor(…)`, `torch.Tensor(…)` and their relatives date from before `torch.device`.
+They always allocate on the CPU and refuse another device, so their result must be moved, or made by a factory that
+takes `device=`.
 
 Only constructors whose result is shown to meet a tensor on another device are reported.
 """,
     fix_safety="""
-Data written as a list becomes `torch.tensor(…, dtype=…, device=…)`; anything else, which could be sizes or data, is moved with `.to(…)`.
-Both keep values and dtype. The fix is safe when the reference for the device is a tensor on every path.
+Data written as a list becomes `torch.tensor(…, dtype=…, device=…)`; anything else, which could be sizes or data, is
+moved with `.to(…)`. Both keep values and dtype. The fix is safe when the reference for the device is a tensor on
+every path.
 """,
     check=check,
     examples=(

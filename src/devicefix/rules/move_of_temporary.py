@@ -18,6 +18,7 @@ CODE, NAME = "DVF102", "move-of-temporary"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every statement that changes the copy that a move returned."""
     for drop in dropped_moves(facts):
         if not drop.chained:
             continue
@@ -36,12 +37,13 @@ RULE = Rule(
     name=NAME,
     summary="an in-place operation works on a moved copy that is dropped",
     explanation="""
-`buf.to(device).fill_(0)` fills the tensor that `to` returns. When `buf` is already on `device`, that is `buf` itself and the statement does
-what it seems to do; when it is not, the copy is filled and dropped, and `buf` keeps its old values on its old device.
+`buf.to(device).fill_(0)` fills the tensor that `to` returns. When `buf` is already on `device`, that is `buf` itself
+and the statement does what it seems to do; when it is not, the copy is filled and dropped, and `buf` keeps its old
+values on its old device.
 """,
     fix_safety="""
-The fix assigns the result, so that the name stands for the moved and changed tensor. It is safe when the value is shown to be a tensor and the
-name is local; the same names and places as for `dropped-move` have no fix.
+The fix assigns the result, so that the name stands for the moved and changed tensor. It is safe when the value is
+shown to be a tensor and the name is local; the same names and places as for `dropped-move` have no fix.
 """,
     check=check,
     examples=(

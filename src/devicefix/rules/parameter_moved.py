@@ -20,6 +20,7 @@ CODE, NAME = "DVF304", "parameter-moved"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every parameter or other leaf that is moved in the expression that makes it."""
     done: set[ast.Call] = set()
     for move in facts.records.moves:
         made = _made(move)
@@ -28,7 +29,8 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         done.add(move.call)
         what = "parameter" if move.receiver.has("parameter") else "leaf"
         message = (
-            f"{short(move.call)} is no longer the {what} that {short(made)} made: on another device `.{move.method}()` returns a copy "
+            f"{short(move.call)} is no longer the {what} that {short(made)} made: on another device "
+            f"`.{move.method}()` returns a copy "
             "that is no leaf, which no module registers and no optimizer accepts"
         )
         changes = _changes(move, made)
@@ -135,13 +137,14 @@ RULE = Rule(
     name=NAME,
     summary="a parameter is moved right after it was made, which makes a copy that is no parameter",
     explanation="""
-`nn.Parameter(t).to(device)` is a plain tensor as soon as something has to move: no module registers it, `parameters()` does not list it, and an
-optimizer refuses it ("can't optimize a non-leaf Tensor"). On the CPU nothing moves and all seems well. The same holds for a factory with
-`requires_grad=True`. The data has to be on the device before it becomes a leaf.
+`nn.Parameter(t).to(device)` is a plain tensor as soon as something has to move: no module registers it,
+`parameters()` does not list it, and an optimizer refuses it ("can't optimize a non-leaf Tensor"). On the CPU nothing
+moves and all seems well. The same holds for a factory with `requires_grad=True`. The data has to be on the device
+before it becomes a leaf.
 """,
     fix_safety="""
-The fix moves the data inside the parentheses, or creates it on the device. It is safe: on the CPU both spellings give the same values, and on an
-accelerator the old one could not be trained.
+The fix moves the data inside the parentheses, or creates it on the device. It is safe: on the CPU both spellings give
+the same values, and on an accelerator the old one could not be trained.
 """,
     check=check,
     examples=(

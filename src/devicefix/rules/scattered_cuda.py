@@ -18,6 +18,7 @@ CODE, NAME = "DVF401", "scattered-cuda"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every place that names CUDA outright."""
     for step in unify(facts):
         yield finding(
             facts, CODE, NAME, step.node, _message(step), note=step.note,
@@ -39,20 +40,23 @@ RULE = Rule(
     name=NAME,
     summary="accelerators are named here and there instead of in one device variable",
     explanation="""
-`.cuda()`, `.to("cuda")` and `device="cuda"` fail where there is no CUDA ("Torch not compiled with CUDA enabled"), and each is one more place that
-can disagree with the others: with `--device cpu` on the command line a stray `.cuda()` mixes two devices. PyTorch's documentation recommends to
-decide once, keep the result in a `torch.device`, and use it everywhere.
+`.cuda()`, `.to("cuda")` and `device="cuda"` fail where there is no CUDA ("Torch not compiled with CUDA enabled"), and
+each is one more place that can disagree with the others: with `--device cpu` on the command line a stray `.cuda()`
+mixes two devices. PyTorch's documentation recommends to decide once, keep the result in a `torch.device`, and use it
+everywhere.
 
-A call under its own test (`if torch.cuda.is_available(): …`), other classes' `.cuda()`, code for two cards on purpose, data-loader code and
-overrides of `cuda` itself are left alone. Code in which each process owns a card (`set_device`, process groups) is reported once, without a fix.
+A call under its own test (`if torch.cuda.is_available(): …`), other classes' `.cuda()`, code for two cards on
+purpose, data-loader code and overrides of `cuda` itself are left alone. Code in which each process owns a card
+(`set_device`, process groups) is reported once, without a fix.
 """,
     fix_safety="""
-An existing device variable is used wherever one is in scope: a local one, `self.device`, `args.device`, a global. In a module's method the fix
-follows an input (`x.device`), in a LightningModule it uses `self.device`. Otherwise a new module-level variable is added after the imports, with
-the test for CUDA, under a name that is free.
+An existing device variable is used wherever one is in scope: a local one, `self.device`, `args.device`, a global. In
+a module's method the fix follows an input (`x.device`), in a LightningModule it uses `self.device`. Otherwise a new
+module-level variable is added after the imports, with the test for CUDA, under a name that is free.
 
-The index and `non_blocking=` survive. Guards that only move (`if use_cuda: x = x.cuda()`) fold into the move, and the flag goes on to decide. The
-fix is safe: where CUDA is available it chooses the same device as before, unless an existing variable says otherwise, which is its purpose.
+The index and `non_blocking=` survive. Guards that only move (`if use_cuda: x = x.cuda()`) fold into the move, and the
+flag goes on to decide. The fix is safe: where CUDA is available it chooses the same device as before, unless an
+existing variable says otherwise, which is its purpose.
 """,
     check=check,
     examples=(

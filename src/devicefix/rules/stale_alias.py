@@ -17,6 +17,7 @@ CODE, NAME = "DVF104", "stale-alias"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every use of an older name for a tensor that was moved since."""
     reported = set()
     for mix in facts.mixes:
         if not facts.is_stale(mix) or not facts.here(mix.node):
@@ -42,8 +43,8 @@ RULE = Rule(
     name=NAME,
     summary="an older name for a tensor that was moved since",
     explanation="""
-After `first = x` and `x = x.to(device)`, the name `first` still stands for the tensor on the CPU. The assignment is there and looks right; only the
-second name is stale.
+After `first = x` and `x = x.to(device)`, the name `first` still stands for the tensor on the CPU. The assignment is
+there and looks right; only the second name is stale.
 """,
     fix_safety="There is no fix: the alias has to move below the move, which reorders other uses.",
     check=check,

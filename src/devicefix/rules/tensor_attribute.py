@@ -22,6 +22,7 @@ CODE, NAME = "DVF301", "tensor-attribute"
 
 
 def check(facts: FileFacts) -> Iterator[Finding]:
+    """Every plain tensor attribute that a moved module leaves behind."""
     seen: set[tuple[ast.AST, str]] = set()
     for attribute in attributes.attributes_met(facts):
         seen.add((attribute.cls.node, attribute.name))
@@ -31,7 +32,8 @@ def check(facts: FileFacts) -> Iterator[Finding]:
             continue
         node = attribute.writes[0].statement or attribute.cls.node
         message = (
-            f"`self.{attribute.name}` is computed from parameters once, when the module is built: `.to()` does not move it, and "
+            f"`self.{attribute.name}` is computed from parameters once, when the module is built: "
+            "`.to()` does not move it, and "
             "its graph is gone after the first backward pass"
         )
         yield finding(facts, CODE, NAME, node, message, note="compute it in `forward`")
@@ -42,11 +44,17 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         if note:
             continue
         node = statements[0]
-        message = f"`self.{attribute.name}` is copied to the input's device at every call, and does not follow `.half()` or `.bfloat16()`"
+        message = (
+            f"`self.{attribute.name}` is copied to the input's device at every call, and does not follow "
+            "`.half()` or `.bfloat16()`"
+        )
         changes = [*registration(facts, attribute, statements), *uses]
         yield finding(
             facts, CODE, NAME, node, message,
-            fix=fix(f"register `{attribute.name}` as a buffer", *changes, unsafe="it works as it is; the buffer follows dtype changes, which the attribute does not"),
+            fix=fix(
+                f"register `{attribute.name}` as a buffer", *changes,
+                unsafe="it works as it is; the buffer follows dtype changes, which the attribute does not",
+            ),
         )  # fmt: skip
 
 
@@ -58,7 +66,10 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
             return
         node = built[0].statement or attribute.cls.node
         message = f"`self.{attribute.name}` is created on the CPU, but meets {other_side(mix)}, {where(mix)}"
-        note = f"`{attribute.cls.name}` is no module, so nothing moves it: give it a device, or move the tensor where it is used"
+        note = (
+            f"`{attribute.cls.name}` is no module, so nothing moves it: give it a device, or move the tensor "
+            "where it is used"
+        )
         yield finding(facts, CODE, NAME, node, message, note=note, related=((mix.node, "they meet here"),))
         return
     if not built:
@@ -86,18 +97,21 @@ RULE = Rule(
     name=NAME,
     summary="a tensor attribute of a module is no buffer, so `.to()` leaves it behind",
     explanation="""
-`Module.to`, `.cuda()` and `.half()` move parameters, buffers and submodules. A tensor that is assigned to a plain attribute is none of these: it
-stays on the CPU and meets the activations there. `register_buffer` makes it follow the module.
+`Module.to`, `.cuda()` and `.half()` move parameters, buffers and submodules. A tensor that is assigned to a plain
+attribute is none of these: it stays on the CPU and meets the activations there. `register_buffer` makes it follow the
+module.
 
-Only attributes that are shown to meet a tensor on the module's device are reported. Tables that Python code reads as numbers, accumulators that
-stay on the CPU, and classes that move such tensors themselves (`_apply`) are left alone.
+Only attributes that are shown to meet a tensor on the module's device are reported. Tables that Python code reads as
+numbers, accumulators that stay on the CPU, and classes that move such tensors themselves (`_apply`) are left alone.
 """,
     fix_safety="""
-The fix turns the assignment into `self.register_buffer("name", …, persistent=False)`. Non-persistent buffers add no key to `state_dict`, so
-checkpoints from before still load. An earlier `self.name = None` is the statement that is converted; later assignments then update the buffer.
+The fix turns the assignment into `self.register_buffer("name", …, persistent=False)`. Non-persistent buffers add no
+key to `state_dict`, so checkpoints from before still load. An earlier `self.name = None` is the statement that is
+converted; later assignments then update the buffer.
 
-There is no fix for tensors that require grad or are computed from parameters, for attributes that also hold other kinds of values, that are set
-before `super().__init__()`, or that a class attribute or a property shadows, and for classes that are no modules.
+There is no fix for tensors that require grad or are computed from parameters, for attributes that also hold other
+kinds of values, that are set before `super().__init__()`, or that a class attribute or a property shadows, and for
+classes that are no modules.
 """,
     check=check,
     examples=(

@@ -40,7 +40,7 @@ def _stamps(folder: Path | str) -> list[tuple[str, int, int]]:
         for entry in entries:
             if entry.is_dir():
                 if entry.name != "__pycache__":
-                    found += [(f"{entry.name}/{name}", *rest) for name, *rest in _stamps(entry.path)]
+                    found += [(f"{entry.name}/{name}", stamp, size) for name, stamp, size in _stamps(entry.path)]
             elif entry.name.endswith(".py"):
                 status = entry.stat()
                 found.append((entry.name, status.st_mtime_ns, status.st_size))
