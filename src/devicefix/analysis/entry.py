@@ -35,10 +35,18 @@ DEEP = 12_000
 HOST_FUNCTIONS = ("collate", "transform", "augment", "preprocess", "worker_init", "__getitem__")
 
 
-def analyse(source: SourceText, *, project: Project, settings: Settings, everything: bool = False) -> FileFacts:
+def analyse(
+    source: SourceText,
+    *,
+    project: Project,
+    settings: Settings,
+    everything: bool = False,
+    relevance: Relevance | None = None,
+) -> FileFacts:
     """Everything that the rules want to know about one file.
 
     ``everything`` interprets functions that cannot hold a finding as well; the tests use it to show that this is so.
+    ``relevance`` saves a second look at which functions can.
     Raises :class:`devicefix.source.SourceError` when the file cannot be parsed.
     """
     module = project.add(source.path, source)
@@ -50,7 +58,7 @@ def analyse(source: SourceText, *, project: Project, settings: Settings, everyth
     gc.disable()
     sys.setrecursionlimit(max(limit, DEEP))  # a sum of a thousand terms is a tree a thousand levels deep
     try:
-        it.relevance = None if everything else Relevance(module.tree)
+        it.relevance = None if everything else relevance or Relevance(module.tree)
         if it.relevance is not None and not it.relevance.functions:
             return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
         _run_module(it, module)

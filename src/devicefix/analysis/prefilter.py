@@ -1,23 +1,92 @@
 """A look at the bytes of a file that tells whether parsing it can lead to anything.
 
-The filter is sound: every finding needs one of these words in the file. A test compares filtered with unfiltered
-results.
+The filter is sound, for two reasons. A rule that looks at the spelling only looks for ``cuda``. Every other finding needs
+a value that is known to be a tensor or a module, and another device for it: in a file that does not mention torch such
+values come from other files of the project, by an import, or are seen by their use, and then a call of a method moves or
+converts them. (That a module of the standard library is meant by its name is taken for granted.) A file that passes is
+looked at again, as a tree: see `glance`.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from typing import TYPE_CHECKING
 
-#: without one of these, a file has nothing to do with devices
-TORCH = (b"torch", b".cuda", b"cuda:")
+if TYPE_CHECKING:
+    from devicefix.analysis.relevance import Relevance
+    from devicefix.source.text import SourceText
 
-#: what every finding needs: something that makes, moves, loads or converts tensors, or names a device
-NEEDED = re.compile(
-    rb"\.(?:to|cuda|cpu|half|double|float|numpy|type|xpu|npu|hpu|mlu|musa|bfloat16|long|int)\b"
-    rb"|cuda|Generator|Parameter|DataLoader|torch\.load|load_url|load_state_dict|set_default"
+#: with one of these a file may be about devices
+TORCH = (b"torch", b"cuda")
+
+_BEGIN = rb"(?:^|[\r\f;:\"]|\\n)[ \t\f]*"  #: of a statement; in a notebook, of a string or behind an escape
+
+#: what an import takes from where
+_IMPORT = re.compile(_BEGIN + rb"(?:import[ \t\\]+([^\r\n;#\"]*)|from[ \t\\]*([.\w]*))", re.MULTILINE)
+_MODULE = re.compile(rb"(?:^|,)[ \t]*(\w+)")
+
+#: calls of methods that move or convert; see ``MOVE_METHODS`` and ``DTYPE_METHODS``
+_METHOD = re.compile(
+    rb"\.(?:[\s\\]|#[^\n]*)*"
+    rb"(?:to|cpu|xpu|ipu|hpu|npu|mtia|mlu|musa|half|float|double|bfloat16|cfloat|cdouble|chalf|int|long|short|char|byte"
+    rb"|bool|type)\b"
 )
+
+#: libraries without tensors that half of all files import
+_OTHERS = frozenset(("numpy", "scipy", "pandas", "matplotlib", "sklearn", "setuptools", "pytest", "yaml", "requests", "tqdm"))
 
 
 def may_have_findings(raw: bytes) -> bool:
     """Whether a file is worth parsing."""
-    return any(word in raw for word in TORCH)
+    if any(word in raw for word in TORCH) or _METHOD.search(raw) is not None or _imports_from_project(raw):
+        return True
+    return not raw.isascii() and _is_odd(raw)
+
+
+def _imports_from_project(raw: bytes) -> bool:
+    """Whether something is imported that may be a file of the project."""
+    for match in _IMPORT.finditer(raw):
+        names, source = match.groups()
+        if names is None:
+            if source[:1] in (b".", b"") or _is_other(source.partition(b".")[0]):
+                return True
+        elif b"\\" in names or any(map(_is_other, _MODULE.findall(names))):
+            return True
+    return False
+
+
+def _is_other(name: bytes) -> bool:
+    text = name.decode("ascii", "replace")
+    return text not in sys.stdlib_module_names and text not in _OTHERS
+
+
+def _is_odd(raw: bytes) -> bool:
+    """Whether names may be spelled in other letters than these: Python reads ``ｔｏ`` as ``to``."""
+    if b"coding" in raw[:400] and re.search(rb"coding[:=][ \t]*(?!utf-?8\b|latin-?1\b|ascii\b)", raw[:400], re.IGNORECASE):
+        return True
+    import unicodedata
+
+    text = unicodedata.normalize("NFKC", raw.decode("utf-8", "replace"))
+    return text.isascii() is False and may_have_findings(re.sub(r"[^\x00-\x7f]", "_", text).encode("ascii"))
+
+
+def glance(source: SourceText) -> tuple[bool, Relevance]:
+    """Whether a file's tree shows that there is nothing to find, and what was seen of it.
+
+    This needs little of the analysis to be loaded. Raises `SourceError` for a file that cannot be parsed.
+    """
+    from devicefix.analysis.relevance import Relevance
+
+    tree = source.tree()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEP))
+    try:
+        relevance = Relevance(tree)
+    finally:
+        sys.setrecursionlimit(limit)
+    return not relevance.functions and "cuda" not in source.text, relevance
+
+
+#: levels of nesting that an expression may have
+DEEP = 12_000

@@ -16,6 +16,7 @@ from devicefix.source.text import SourceText
 
 if TYPE_CHECKING:
     from devicefix.analysis.project import Project
+    from devicefix.analysis.relevance import Relevance
     from devicefix.findings import Finding
     from devicefix.rules.base import Rule
 
@@ -34,21 +35,17 @@ def known_rules(rules: Sequence[Rule] | None = None) -> tuple[Rule, ...]:
 def check_source(
     source: SourceText,
     *,
-    project: Project | None = None,
+    project: Project | Callable[[], Project | None] | None = None,
     settings: Settings | None = None,
     rules: Sequence[Rule] | None = None,
     analyse: Analyse | None = None,
 ) -> CheckResult:
     """Find what is wrong in one source. Never raises for what the source holds: errors are in the result.
 
+    ``project`` may be a function that makes it, for it takes time to load and many files need none.
     ``rules`` and ``analyse`` default to the built-in ones. Raises `UnknownRule` for settings that name no rule.
     """
     settings = settings or Settings()
-    known = known_rules(rules)
-    active = selected_rules(settings, known)
-    if settings.per_file_ignores:
-        off = ignored_for(source.path, settings, known)
-        active = tuple(rule for rule in active if rule.code not in off)
     result = CheckResult(source)
     collecting = gc.isenabled()
     gc.disable()  # a syntax tree has no cycles, and the collector would walk it again and again while it grows
@@ -60,7 +57,15 @@ def check_source(
         found = [] if later else suppress.directives(source)
         if suppress.ignores_file(found):
             return result
-        findings = _run_rules(source, project, settings, active, analyse, result)
+        nothing, relevance = _glance(source) if analyse is None else (False, None)
+        if nothing and not found and rules is None and not settings.selectors:
+            if project is not None and not callable(project):
+                project.add(source.path, source)  # others may import it
+            return result
+        known = known_rules(rules)
+        active = _active(source, settings, known)
+        made = project() if callable(project) else project
+        findings = _run_rules(source, made, settings, active, analyse, relevance, result)
         if later and findings:
             found = suppress.directives(source)
     except SourceError as error:
@@ -76,18 +81,42 @@ def check_source(
     return result
 
 
+def _glance(source: SourceText) -> tuple[bool, Relevance | None]:
+    """Whether the tree shows that nothing can be found, and what was seen of it. Raises `SourceError`."""
+    from devicefix.analysis.prefilter import glance
+
+    try:
+        return glance(source)
+    except SourceError:
+        raise
+    except Exception:  # the analysis meets it again, and reports it
+        return False, None
+
+
+def _active(source: SourceText, settings: Settings, known: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The rules that run on a file."""
+    active = selected_rules(settings, known)
+    if settings.per_file_ignores:
+        off = ignored_for(source.path, settings, known)
+        active = tuple(rule for rule in active if rule.code not in off)
+    return active
+
+
 def _run_rules(
     source: SourceText,
     project: Project | None,
     settings: Settings,
     active: Sequence[Rule],
     analyse: Analyse | None,
+    relevance: Relevance | None,
     result: CheckResult,
 ) -> list[Finding]:
     if analyse is None:
+        from functools import partial
+
         from devicefix.analysis import analyse as built_in
 
-        analyse = built_in
+        analyse = partial(built_in, relevance=relevance)
     if project is None:
         project = _project_of(source)
     try:

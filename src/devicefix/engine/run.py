@@ -190,6 +190,12 @@ class Projects:
         self._job = job
         self._project: Project | None = None
         self._since_collected = 0
+        self._stamp: tuple[Path, Stamp] | None = None
+
+    @property
+    def ready(self) -> Project | Callable[[], Project | None] | None:
+        """The project for the next file, or what makes it if none has been needed yet."""
+        return self.get() if self._project is not None else self.get
 
     def get(self) -> Project | None:
         """The project; None when somebody else's analysis is used."""
@@ -201,12 +207,14 @@ class Projects:
             self._project = Project([Path(root) for root in self._job.roots], None)
         self._project.trim(KEPT_TEXT)
         self._project.begin()
+        if self._stamp is not None:
+            path, stamp = self._stamp
+            self._project.stamps[path.absolute()] = stamp
         return self._project
 
     def stamp(self, path: Path, stamp: Stamp) -> None:
-        """Note when a file was changed last, as seen before it was read."""
-        if self._project is not None:
-            self._project.stamps[path.absolute()] = stamp
+        """Note when the next file was changed last, as seen before it was read."""
+        self._stamp = path, stamp
 
     def done(self, size: int) -> None:
         """A file of ``size`` bytes has been analysed and nobody holds its facts any more."""
@@ -256,11 +264,10 @@ def process_bytes(
     except SourceError as error:
         return Outcome(str(path), [], [FileError.of(error)], [])
     try:
-        project = projects.get() if projects else None
         if projects is not None and stamp != NO_STAMP:
             projects.stamp(source.path, stamp)
-        outcome = treat(source, job, project)
-        if job.traced and projects is not None and projects.trace is not None:
+        outcome = treat(source, job, projects)
+        if job.traced and projects is not None:
             outcome.used = _used(raw, stamp, projects.trace)
         if projects is not None:
             projects.done(len(raw))
@@ -293,12 +300,13 @@ def _may_have_findings(raw: bytes) -> bool:
     return may_have_findings(raw) or _SUPPRESSION.search(raw) is not None
 
 
-def treat(source: SourceText, job: Job, project: Project | None = None) -> Outcome:
+def treat(source: SourceText, job: Job, projects: Projects | None = None) -> Outcome:
     """Check or fix one source; nothing is written. Raises `UnknownRule` for settings that name no rule."""
     from devicefix.engine.check import check_source
 
     settings = job.settings_for(source.path)
-    result = check_source(source, project=project, settings=settings, rules=job.rules, analyse=job.analyse)
+    ready = projects.ready if projects is not None else None
+    result = check_source(source, project=ready, settings=settings, rules=job.rules, analyse=job.analyse)
     outcome = Outcome(source.name, result.findings, list(result.errors), [], notebook=source.is_notebook)
     shown = source
     if job.mode == "ignore" and result.findings:
@@ -306,6 +314,7 @@ def treat(source: SourceText, job: Job, project: Project | None = None) -> Outco
     elif job.mode in ("diff", "write") and any(finding.fix for finding in result.findings):
         from devicefix.engine.fix import fix_source
 
+        project = projects.get() if projects is not None else None
         fixed = fix_source(
             source,
             project=project,
