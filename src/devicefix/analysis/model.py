@@ -11,10 +11,10 @@ from devicefix.analysis.evidence import Evidence, collect_evidence
 from devicefix.analysis.tree_index import TreeIndex, push_children, walk
 
 if TYPE_CHECKING:
-    from devicefix.analysis.values import Value
     from pathlib import Path
 
     from devicefix.analysis.project import Project
+    from devicefix.analysis.values import Value
     from devicefix.source.text import SourceText
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

@@ -1,5 +1,4 @@
 """Tables of PyTorch, written by scripts/generate_torch_api.py; do not edit."""
-# ruff: noqa: E501
 # fmt: off
 
 from __future__ import annotations

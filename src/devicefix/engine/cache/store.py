@@ -121,7 +121,7 @@ class Cache:
         for path in (*self._gone, *self._new):
             entries.pop(path, None)
         kept = {entry.record: records[entry.record] for entry in entries.values() if entry.record in records}
-        for path, (entry, outcome) in self._new.items():
+        for path, (_entry, outcome) in self._new.items():
             used = outcome.used
             assert used is not None
             if stamp_of(path) == used.stamp:
