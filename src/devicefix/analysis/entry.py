@@ -197,7 +197,14 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
         else Value(Kind.OBJECT, data=obj)
     )
     names = parameters(info, device, receiver, tensors=obj.is_module)
-    frame = Frame(info.module, info, names, self_object=None if info.is_static else obj, assumed=True, outer=obj.cls.outer if obj.cls else None)
+    frame = Frame(
+        info.module,
+        info,
+        names,
+        self_object=None if info.is_static else obj,
+        assumed=True,
+        outer=obj.cls.outer if obj.cls else None,
+    )
     run_body(it, frame, info)
 
 

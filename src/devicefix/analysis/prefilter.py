@@ -34,7 +34,9 @@ _METHOD = re.compile(
 )
 
 #: libraries without tensors that half of all files import
-_OTHERS = frozenset(("numpy", "scipy", "pandas", "matplotlib", "sklearn", "setuptools", "pytest", "yaml", "requests", "tqdm"))
+_OTHERS = frozenset(
+    ("numpy", "scipy", "pandas", "matplotlib", "sklearn", "setuptools", "pytest", "yaml", "requests", "tqdm")
+)
 
 
 def may_have_findings(raw: bytes) -> bool:
@@ -63,12 +65,14 @@ def _is_other(name: bytes) -> bool:
 
 def _is_odd(raw: bytes) -> bool:
     """Whether names may be spelled in other letters than these: Python reads ``ｔｏ`` as ``to``."""
-    if b"coding" in raw[:400] and re.search(rb"coding[:=][ \t]*(?!utf-?8\b|latin-?1\b|ascii\b)", raw[:400], re.IGNORECASE):
+    if b"coding" in raw[:400] and re.search(
+        rb"coding[:=][ \t]*(?!utf-?8\b|latin-?1\b|ascii\b)", raw[:400], re.IGNORECASE
+    ):
         return True
     import unicodedata
 
     text = unicodedata.normalize("NFKC", raw.decode("utf-8", "replace"))
-    return text.isascii() is False and may_have_findings(re.sub(r"[^\x00-\x7f]", "_", text).encode("ascii"))
+    return may_have_findings(re.sub(r"[^\x00-\x7f]", "_", text).encode("ascii"))
 
 
 def glance(source: SourceText) -> tuple[bool, Relevance]:

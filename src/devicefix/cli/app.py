@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from devicefix.cli.check import FAILED, run_check
-from devicefix.cli.choices import Color, OutputFormat
+from devicefix.cli.choices import Color, OutputFormat, Place
 from devicefix.cli.options import CheckOptions, split_list
 
 
@@ -108,10 +108,17 @@ def check(
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
     cache_dir: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where the cache is.")] = None,
+    verify: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="With --write: run this before and after, and roll back fixes that break it."),
+    ] = None,
+    verify_on: Annotated[Place, typer.Option(help="Where that command runs: here, or on simulated cards.")] = Place.here,
 ) -> None:
     """Check PATHs (the command that is meant when none is named)."""
     if diff + write + add_ignore > 1:
         raise typer.BadParameter("--diff, --write and --add-ignore exclude each other")
+    if verify is not None and (not write or "-" in (paths or [])):
+        raise typer.BadParameter("--verify goes with --write and files")
     options = CheckOptions(
         paths=list(paths or []),
         diff=diff,
@@ -135,6 +142,8 @@ def check(
         isolated=isolated,
         no_cache=no_cache,
         cache_dir=cache_dir,
+        verify=verify,
+        verify_on=verify_on.value,
     )
     raise typer.Exit(run_check(options))
 

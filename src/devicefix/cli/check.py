@@ -50,6 +50,10 @@ def run_check(
 
     _reconfigure_streams()
     try:
+        if options.verify is not None:
+            from devicefix.cli.guarded import write_guarded
+
+            return write_guarded(options)
         return _Session(options, rules, analyse).run()
     except (ConfigError, UnknownRule, SourceError) as error:
         complain(str(error))

@@ -39,3 +39,10 @@ class RunFormat(str, Enum):
     text = "text"
     json = "json"
     sarif = "sarif"
+
+
+class Place(str, Enum):
+    """Where the command of ``--verify`` runs."""
+
+    here = "here"
+    simulated = "simulated"

@@ -40,6 +40,8 @@ class CheckOptions:
     isolated: bool = False
     no_cache: bool = False
     cache_dir: str | None = None
+    verify: str | None = None  #: a command that the fixes must not break
+    verify_on: str = "here"
 
 
 _FLAGS = {

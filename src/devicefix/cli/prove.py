@@ -10,7 +10,7 @@ import typer
 from devicefix.cli.app import app
 from devicefix.cli.choices import RuleFormat, RunFormat
 
-Device = Annotated[str, typer.Option(help="auto, sim (a simulated card) or cuda.")]
+Device = Annotated[str, typer.Option(help="auto, simulated or cuda.")]
 
 
 @app.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -19,7 +19,7 @@ def run(
     module: Annotated[bool, typer.Option("--module", "-m", help="PROGRAM is a module, as in python -m.")] = False,
     device: Device = "auto",
     count: Annotated[int, typer.Option(min=1, help="How many simulated cards there are.")] = 1,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on after a mismatch.")] = False,
+    keep_going: Annotated[bool, typer.Option("--continue", "--keep-going", help="Go on after a mismatch.")] = False,
     output_format: Annotated[RunFormat, typer.Option(help="How the report is printed.")] = RunFormat.text,
 ) -> None:
     """Run a program on a simulated or real card and explain the first device mismatch."""

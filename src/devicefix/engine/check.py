@@ -50,7 +50,7 @@ def check_source(
     collecting = gc.isenabled()
     gc.disable()  # a syntax tree has no cycles, and the collector would walk it again and again while it grows
     try:
-        if project is not None:
+        if project is not None and not callable(project):
             project.share_tree(source)
         source.tree()
         later = suppress.only_for_others(source)
