@@ -42,7 +42,6 @@ def render() -> str:
     """The text of ``_generated.py``."""
     out = [
         '"""Tables of PyTorch, written by scripts/generate_torch_api.py; do not edit."""',
-        "# ruff: noqa: E501",
         "# fmt: off",
         "",
         "from __future__ import annotations",
@@ -61,7 +60,10 @@ def main() -> int:
     check = parser.parse_args().check
     text = render()
     if check:
-        return int(not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text)
+        if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
+            return 0
+        print(f"{TARGET.relative_to(ROOT)} is out of date for torch {torch.__version__}: run this script without --check")
+        return 1
     TARGET.write_text(text, encoding="utf-8")
     return 0
 
