@@ -62,7 +62,9 @@ def main() -> int:
     if check:
         if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
             return 0
-        print(f"{TARGET.relative_to(ROOT)} is out of date for torch {torch.__version__}: run this script without --check")
+        print(
+            f"{TARGET.relative_to(ROOT)} is out of date for torch {torch.__version__}: run this script without --check"
+        )
         return 1
     TARGET.write_text(text, encoding="utf-8")
     return 0

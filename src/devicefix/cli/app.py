@@ -53,6 +53,7 @@ app: typer.Typer = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
 def _show_version(value: bool) -> None:
     if value:
         from devicefix import __version__
@@ -110,9 +111,13 @@ def check(
     cache_dir: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where the cache is.")] = None,
     verify: Annotated[
         str | None,
-        typer.Option(metavar="COMMAND", help="With --write: run this before and after, and roll back fixes that break it."),
+        typer.Option(
+            metavar="COMMAND", help="With --write: run this before and after, and roll back fixes that break it."
+        ),
     ] = None,
-    verify_on: Annotated[Place, typer.Option(help="Where that command runs: here, or on simulated cards.")] = Place.here,
+    verify_on: Annotated[
+        Place, typer.Option(help="Where that command runs: here, or on simulated cards.")
+    ] = Place.here,
 ) -> None:
     """Check PATHs (the command that is meant when none is named)."""
     if diff + write + add_ignore > 1:

@@ -38,9 +38,7 @@ def configuration(options: CheckOptions) -> Configuration:
     return Configuration(overrides, added, file, options.isolated)
 
 
-def run_check(
-    options: CheckOptions, *, rules: Sequence[Rule] | None = None, analyse: Analyse | None = None
-) -> int:
+def run_check(options: CheckOptions, *, rules: Sequence[Rule] | None = None, analyse: Analyse | None = None) -> int:
     """Run a check and print it. Returns the exit status; prints one line on stderr for each thing that failed.
 
     ``rules`` and ``analyse`` default to the built-in ones.

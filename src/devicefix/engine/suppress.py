@@ -208,8 +208,10 @@ def _listed(codes: Sequence[str]) -> str:
 def _is_whole_comment(comment: str) -> bool:
     """Whether the comment holds one directive and a reason, and nothing that other tools read."""
     rest = comment[1:]
-    return "#" not in rest and len(_OWN.findall(comment)) + len(_NOQA.findall(comment)) == 1 and (
-        _OWN.match(comment) is not None or _only_our_codes(comment)
+    return (
+        "#" not in rest
+        and len(_OWN.findall(comment)) + len(_NOQA.findall(comment)) == 1
+        and (_OWN.match(comment) is not None or _only_our_codes(comment))
     )
 
 

@@ -91,7 +91,12 @@ class SourceText:
 
     def share_tree(self, other: SourceText) -> None:
         """Take over the tree of a source with the same bytes, so that it is parsed once."""
-        if self._tree is None and type(self) is type(other) and self.raw == other.raw and isinstance(other._tree, ast.Module):
+        if (
+            self._tree is None
+            and type(self) is type(other)
+            and self.raw == other.raw
+            and isinstance(other._tree, ast.Module)
+        ):
             self._tree = other._tree
 
     def _placed(self, error: SourceError) -> SourceError:

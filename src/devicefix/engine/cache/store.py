@@ -48,7 +48,9 @@ class Cache:
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def find(self, path: Path | str, settings: Settings, *, fixing: bool = False, edits: bool = False) -> Outcome | None:
+    def find(
+        self, path: Path | str, settings: Settings, *, fixing: bool = False, edits: bool = False
+    ) -> Outcome | None:
         """The outcome of checking a file, if it is known and nothing has changed.
 
         With ``fixing`` only if it has no fix, with ``edits`` only if the edits of its fixes are known.
