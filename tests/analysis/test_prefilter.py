@@ -198,5 +198,5 @@ def test_a_glance_at_a_tree(text: str, nothing: bool) -> None:
 
 
 def test_deep_nesting_is_no_obstacle() -> None:
-    text = "import torch\nx = " + " + ".join(["1"] * 3000) + "\n"
+    text = "import torch\nx = " + " + ".join(["1"] * 2000) + "\n"
     assert glance(SourceText.from_bytes(text.encode(), "a.py"))[0]

@@ -33,6 +33,9 @@ _METHOD = re.compile(
     rb"|bool|type)\b"
 )
 
+#: an encoding whose ASCII letters are not what they seem
+_CODING = re.compile(rb"coding[:=][ \t]*(?!utf-?8\b|latin-?1\b|ascii\b)", re.IGNORECASE)
+
 #: libraries without tensors that half of all files import
 _OTHERS = frozenset(
     ("numpy", "scipy", "pandas", "matplotlib", "sklearn", "setuptools", "pytest", "yaml", "requests", "tqdm")
@@ -41,9 +44,13 @@ _OTHERS = frozenset(
 
 def may_have_findings(raw: bytes) -> bool:
     """Whether a file is worth parsing."""
-    if any(word in raw for word in TORCH) or _METHOD.search(raw) is not None or _imports_from_project(raw):
+    if _mentions(raw) or _is_recoded(raw):
         return True
-    return not raw.isascii() and _is_odd(raw)
+    return not raw.isascii() and _mentions(_in_ascii(raw))
+
+
+def _mentions(raw: bytes) -> bool:
+    return any(word in raw for word in TORCH) or _METHOD.search(raw) is not None or _imports_from_project(raw)
 
 
 def _imports_from_project(raw: bytes) -> bool:
@@ -63,16 +70,18 @@ def _is_other(name: bytes) -> bool:
     return text not in sys.stdlib_module_names and text not in _OTHERS
 
 
-def _is_odd(raw: bytes) -> bool:
-    """Whether names may be spelled in other letters than these: Python reads ``ｔｏ`` as ``to``."""
-    if b"coding" in raw[:400] and re.search(
-        rb"coding[:=][ \t]*(?!utf-?8\b|latin-?1\b|ascii\b)", raw[:400], re.IGNORECASE
-    ):
-        return True
+def _is_recoded(raw: bytes) -> bool:
+    """Whether the letters may stand for others: a file says which encoding it is in."""
+    head = raw[:400]
+    return b"coding" in head and _CODING.search(head) is not None
+
+
+def _in_ascii(raw: bytes) -> bytes:
+    """The text with its names as Python reads them, ``ｔｏ`` as ``to``."""
     import unicodedata
 
     text = unicodedata.normalize("NFKC", raw.decode("utf-8", "replace"))
-    return may_have_findings(re.sub(r"[^\x00-\x7f]", "_", text).encode("ascii"))
+    return re.sub(r"[^\x00-\x7f]", "_", text).encode("ascii")
 
 
 def glance(source: SourceText) -> tuple[bool, Relevance]:
