@@ -102,6 +102,11 @@ def test_a_reader_that_goes_away_is_no_crash() -> None:
     assert b"Traceback" not in Path("err").read_bytes()
 
 
+def _heed_interrupts() -> None:
+    """A shell starts what it puts into the background with SIGINT ignored, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_leaves_only_whole_files(jobs: str, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -110,7 +115,7 @@ def test_an_interrupt_leaves_only_whole_files(jobs: str, tmp_path_factory: pytes
         Path(f"m{number:03}.py").write_text(FAULT)
     errors = tmp_path_factory.mktemp("out") / "err"
     with errors.open("wb") as err:
-        process = subprocess.Popen(command("-q", "--write", "--jobs", jobs, "."), stderr=err)
+        process = subprocess.Popen(command("-q", "--write", "--jobs", jobs, "."), stderr=err, preexec_fn=_heed_interrupts)
         deadline = time.time() + 120
         while Path("m000.py").read_text() == FAULT and time.time() < deadline and process.poll() is None:
             time.sleep(0.01)
