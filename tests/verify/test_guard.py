@@ -180,7 +180,11 @@ def test_interrupted(project: Project, number: int) -> None:
     """The command waits until it sees the rewritten file; then the whole thing is interrupted."""
     command = f"{RUN} && if grep -q 'w = 5' a.py; then touch waiting; sleep 60; fi"
     text = SESSION.format(tests=str(Path(__file__).parent), file=__file__, folder=str(project.folder), command=command)
-    process = subprocess.Popen([sys.executable, "-c", text], env={**os.environ, "PYTHONPATH": str(SOURCE)})
+    process = subprocess.Popen(
+        [sys.executable, "-c", text],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background a shell has it ignored
+    )
     deadline = time.monotonic() + 60
     while not (project.folder / "waiting").exists():
         assert process.poll() is None
