@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,6 +170,13 @@ def test_words_count_wherever_they_stand(name: str) -> None:
     for around in ("{}", "# {}\n", "x = '{}'\n", "a{}b = 1\n", "é {}"):
         assert may_have_findings(around.format(name).encode("utf-8"))
         assert may_have_findings(around.format(name).encode("latin-1"))
+
+
+def test_no_text_takes_long() -> None:
+    for piece in (b".# ", b". \\\n", b"#", b"import a, ", b"from ", b" ", b"\\n  ", b"\xef\xbd\x94"):
+        begin = time.perf_counter()
+        may_have_findings(b"." + piece * 100_000)
+        assert time.perf_counter() - begin < 5, piece
 
 
 def test_a_glance_needs_no_interpreter() -> None:

@@ -26,9 +26,9 @@ _BEGIN = rb"(?:^|[\r\f;:\"]|\\n)[ \t\f]*"  #: of a statement; in a notebook, of 
 _IMPORT = re.compile(_BEGIN + rb"(?:import[ \t\\]+([^\r\n;#\"]*)|from[ \t\\]*([.\w]*))", re.MULTILINE)
 _MODULE = re.compile(rb"(?:^|,)[ \t]*(\w+)")
 
-#: calls of methods that move or convert; see ``MOVE_METHODS`` and ``DTYPE_METHODS``
+#: methods that move or convert, see ``MOVE_METHODS`` and ``DTYPE_METHODS``; there may be comments behind the dot
 _METHOD = re.compile(
-    rb"\.(?:[\s\\]|#[^\n]*)*"
+    rb"\.(?:[\s\\]|#[^\n]{0,999}\n)*"
     rb"(?:to|cpu|xpu|ipu|hpu|npu|mtia|mlu|musa|half|float|double|bfloat16|cfloat|cdouble|chalf|int|long|short|char|byte"
     rb"|bool|type)\b"
 )
