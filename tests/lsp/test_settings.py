@@ -87,9 +87,10 @@ def test_settings_files_and_their_changes(start, tmp_path):
     assert pull(client, uri) == ["DVF301"]
 
 
-def test_settings_files_are_noticed_without_watching(start, tmp_path):
+@pytest.mark.parametrize("editor", ["neovim-0.7.2", "eglot-1.9"])
+def test_settings_files_are_noticed_when_a_file_is_saved(start, tmp_path, editor):
     config = tmp_path / "devicefix.toml"
-    client = start("eglot-1.9")
+    client = start(editor)
     uri = (tmp_path / "a.py").as_uri()
     client.open(uri, programs.NET)
     pushed(client, uri, "DVF301", "DVF201")

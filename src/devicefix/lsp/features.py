@@ -104,11 +104,11 @@ async def folders_changed(ls: DeviceFixServer, params: t.DidChangeWorkspaceFolde
 
 
 def saved(ls: DeviceFixServer, params: t.DidSaveTextDocumentParams) -> None:
-    """A document was saved; editors that do not watch files give no other sign of changes on disk."""
+    """A document was saved: a sign of changes on disk that every editor gives, also one whose watcher misses some."""
     path = path_of(params.text_document.uri)
     if path.name in FILE_NAMES:
         ls.session.reread_settings()
-    elif not ls.client.registers_watchers:
+    else:
         ls.session.look_at_disk()
 
 
