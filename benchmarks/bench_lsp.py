@@ -63,7 +63,7 @@ def describe{n}(block: Block{n}, names: list[str]) -> dict[str, object]:
     rows = [f"{{name}}: {{index}}" for name, index in sorted(table.items())]
     return {{"parameters": parameters, "width": block.width, "rows": "\\n".join(rows)}}
 '''
-LAST = '''
+LAST = """
 
 def train(model: Block0, loader, device):
     model.to(device)
@@ -77,7 +77,7 @@ def train(model: Block0, loader, device):
 def evaluate(x: torch.Tensor, device):
     x.to(device)
     return x.sum()
-'''
+"""
 
 
 def program(lines: int) -> str:

@@ -65,6 +65,7 @@ install || { echo "--- installing: FAILED"; exit 1; }
 "$bin/python" -c "import sys, torch; print('Python', sys.version.split()[0], 'torch', torch.__version__)"
 
 step "ruff" "$bin/ruff" check .
+step "format" "$bin/ruff" format --check .
 step "mypy" "$bin/mypy"
 if [ -n "$full" ]; then
     step "torch tables" "$bin/python" scripts/generate_torch_api.py --check

@@ -33,7 +33,11 @@ def dropped(facts: Facts) -> Iterator[Finding]:
     for node in ast.walk(facts.tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "to" and isinstance(call.func.value, ast.Name):
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr == "to"
+                and isinstance(call.func.value, ast.Name)
+            ):
                 target = call.func.value.id
                 fix = Fix(f"assign the result to `{target}`", Applicability.SAFE, (BindResult(node, target),))
                 yield finding(facts, "DVF101", call, f"`{target}.to()` returns a new tensor", fix)

@@ -21,9 +21,9 @@ def check(code: str | bytes, *, path: str | Path = "<string>", settings: Setting
 
 
 def fix(
-    code: str | bytes, *, path: str | Path = "<string>", unsafe: bool = False, settings: Settings | None = None
+    code: str | bytes, *, path: str | Path = "<string>", unsafe: bool | None = None, settings: Settings | None = None
 ) -> FixResult:
-    """Repair ``code``; ``unsafe`` also makes the fixes whose conditions could not all be shown.
+    """Repair ``code``; ``unsafe`` also makes the fixes whose conditions could not all be shown (None: as the settings say).
 
     Raises `SourceError` when the code cannot be decoded; syntax errors are in the result.
     """

@@ -32,6 +32,10 @@ class Settings:
     jobs: int = 0  #: worker processes; 0: as many as pay off
     root: str = ""  #: folder that patterns are relative to; empty: the current one
 
+    def allows(self, release: tuple[int, int]) -> bool:
+        """Whether rewrites may use what that release of torch brought."""
+        return self.torch_version is None or self.torch_version >= release
+
     @property
     def selectors(self) -> tuple[str, ...]:
         """Every selector of rules that is used anywhere."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import devicefix
 from devicefix.analysis.entry import analyse
 from devicefix.analysis.facts import FileFacts
 from devicefix.analysis.prefilter import glance, may_have_findings
@@ -188,7 +189,8 @@ def test_a_glance_needs_no_interpreter() -> None:
         "source = SourceText.from_bytes(b'import torch\\n\\ndef f(x):\\n    return torch.relu(x)\\n', 'a.py')\n"
         "print(glance(source)[0], 'devicefix.analysis.interpreter' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    env = {**os.environ, "PYTHONPATH": str(Path(devicefix.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     assert done.stdout == "True False\n"
 
 

@@ -63,9 +63,7 @@ def test_all_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["verify", "a.py"], "Missing argument"),
     ],
 )
-def test_usage_errors_are_one_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_usage_errors_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -62,7 +62,9 @@ def test_an_empty_folder_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("arguments", [("--diff", "a.py"), ("a.py", "--diff")])
-def test_a_diff_is_a_patch_and_nothing_is_written(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_diff_is_a_patch_and_nothing_is_written(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(*arguments) == 1
     out, err = capsys.readouterr()
     assert out == (
@@ -234,7 +236,9 @@ def test_color_is_a_choice(choice: str, colored: bool, capsys: pytest.CaptureFix
         assert ("\x1b[" in capsys.readouterr().out) is colored
 
 
-def test_the_environment_has_a_say_in_color(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_environment_has_a_say_in_color(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     run("a.py")
     assert "\x1b[" in capsys.readouterr().out
@@ -248,7 +252,12 @@ def test_the_environment_has_a_say_in_color(monkeypatch: pytest.MonkeyPatch, cap
 def test_crlf_and_missing_newlines_make_a_patch_that_applies(capsys: pytest.CaptureFixture[str]) -> None:
     import subprocess
 
-    for raw in (CODE.replace("\n", "\r\n").encode(), CODE.encode()[:-1], b"y = 1\nx.to(d)", b"\x0cx.to('\xe2\x80\xa8')\n"):
+    for raw in (
+        CODE.replace("\n", "\r\n").encode(),
+        CODE.encode()[:-1],
+        b"y = 1\nx.to(d)",
+        b"\x0cx.to('\xe2\x80\xa8')\n",
+    ):
         Path("a.py").write_bytes(raw)
         run("--diff", "a.py")
         patch = capsys.readouterr().out

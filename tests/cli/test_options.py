@@ -7,7 +7,7 @@ import pytest
 from devicefix.cli.check import run_check
 from devicefix.cli.choices import Color, OutputFormat
 from devicefix.cli.options import COLORS, CheckOptions, parse_quickly
-from devicefix.settings import OUTPUT_FORMATS
+from devicefix.settings import OUTPUT_FORMATS, Settings
 
 COMMON = [
     [],
@@ -85,8 +85,9 @@ def test_every_option_is_reachable_in_both_parsers() -> None:
 
     from devicefix.cli.app import check
 
-    fields = {field.name for field in dataclasses.fields(CheckOptions)}
-    assert set(inspect.signature(check).parameters) == fields
+    own = {field.name for field in dataclasses.fields(CheckOptions)} - {"fields"}
+    settings = {field.name for field in dataclasses.fields(Settings)} - {"root"}
+    assert set(inspect.signature(check).parameters) == own | settings
 
 
 def test_choices_are_those_of_the_settings() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,7 +116,9 @@ def test_an_interrupt_leaves_only_whole_files(jobs: str, tmp_path_factory: pytes
         Path(f"m{number:03}.py").write_text(FAULT)
     errors = tmp_path_factory.mktemp("out") / "err"
     with errors.open("wb") as err:
-        process = subprocess.Popen(command("-q", "--write", "--jobs", jobs, "."), stderr=err, preexec_fn=_heed_interrupts)
+        process = subprocess.Popen(
+            command("-q", "--write", "--jobs", jobs, "."), stderr=err, preexec_fn=_heed_interrupts
+        )
         deadline = time.time() + 120
         while Path("m000.py").read_text() == FAULT and time.time() < deadline and process.poll() is None:
             time.sleep(0.01)
@@ -160,3 +163,32 @@ def test_settings_files_hold_for_what_is_below_them() -> None:
     done = start("a")
     assert done.returncode == 2
     assert b"a/devicefix.toml:1: unknown key `jbos`; did you mean `jobs`?" in done.stderr
+
+
+def _running_in_group(group: int) -> list[str]:
+    """The processes of a group that are not merely waiting to be buried."""
+    done = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True)
+    rows = [row.split(maxsplit=2) for row in done.stdout.splitlines()]
+    return [row[2] for row in rows if row[0] == str(group) and not row[1].startswith("Z") and len(row) == 3]
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+def test_a_request_to_end_reaches_the_workers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    count = 600
+    for number in range(count):
+        Path(f"m{number:03}.py").write_text(FAULT)
+    errors = tmp_path_factory.mktemp("out") / "err"
+    with errors.open("wb") as err:
+        process = subprocess.Popen(command("-q", "--write", "--jobs", "2", "."), stderr=err, start_new_session=True)
+        deadline = time.time() + 120
+        while Path("m000.py").read_text() == FAULT and time.time() < deadline and process.poll() is None:
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait(timeout=120) == 128 + signal.SIGTERM
+    deadline = time.time() + 20
+    while (left := _running_in_group(process.pid)) and time.time() < deadline:
+        time.sleep(0.05)
+    assert not left
+    texts = {path.read_text() for path in Path().glob("m*.py")}
+    assert texts == {FAULT, FIXED}
+    assert sorted(os.listdir()) == [f"m{number:03}.py" for number in range(count)]

@@ -43,7 +43,10 @@ LAYOUTS = {
     "several on one line": ("f(\n    a, b\n)\n", "f(\n    a, b, device=d\n)\n"),
     "several on one line, comma": ("f(\n    a, b,\n)\n", "f(\n    a, b, device=d,\n)\n"),
     "comment on the last": ("f(\n    a,\n    b  # two\n)\n", "f(\n    a,\n    b,  # two\n    device=d\n)\n"),
-    "comment behind the comma": ("f(\n    a,  # one\n    b,  # two\n)\n", "f(\n    a,  # one\n    b,  # two\n    device=d,\n)\n"),
+    "comment behind the comma": (
+        "f(\n    a,  # one\n    b,  # two\n)\n",
+        "f(\n    a,  # one\n    b,  # two\n    device=d,\n)\n",
+    ),
     "comment line at the end": ("f(\n    a,\n    # b,\n)\n", "f(\n    a,\n    # b,\n    device=d,\n)\n"),
     "comment behind several": ("f(\n    a, b  # two\n)\n", "f(\n    a, b, device=d  # two\n)\n"),
     "comment at the top": ("f(  # top\n    a,\n)\n", "f(  # top\n    a,\n    device=d,\n)\n"),
@@ -57,7 +60,10 @@ LAYOUTS = {
     "one-line if": ("if c: f(a)\n", "if c: f(a, device=d)\n"),
     "one-line with": ("with f(a): pass\n", "with f(a, device=d): pass\n"),
     "one-line for": ("for i in f(a): pass\n", "for i in f(a, device=d): pass\n"),
-    "condition of elif": ("if a:\n    pass\nelif f(a):\n    pass\n", "if a:\n    pass\nelif f(a, device=d):\n    pass\n"),
+    "condition of elif": (
+        "if a:\n    pass\nelif f(a):\n    pass\n",
+        "if a:\n    pass\nelif f(a, device=d):\n    pass\n",
+    ),
     "decorator": ("@f(a)\ndef g(): pass\n", "@f(a, device=d)\ndef g(): pass\n"),
     "default argument": ("def g(x=f(a)): pass\n", "def g(x=f(a, device=d)): pass\n"),
     "default of a lambda": ("g = lambda x=f(a): x\n", "g = lambda x=f(a, device=d): x\n"),
@@ -112,7 +118,11 @@ def test_other_line_ends_are_kept_and_copied(before: str, after: str, line_end: 
         ("x[f].f(0)", "x[f].g(0)", {"method": "g"}),
         ("x.f(0)", "torch.g(0)", {"function": "torch.g"}),
         ("f(0)", "torch.g(0)", {"function": "torch.g"}),
-        ("f(3, 4)", "torch.g(3, 4, dtype=t, device=d)", {"function": "torch.g", "set_keywords": (("dtype", "t"), ("device", "d"))}),
+        (
+            "f(3, 4)",
+            "torch.g(3, 4, dtype=t, device=d)",
+            {"function": "torch.g", "set_keywords": (("dtype", "t"), ("device", "d"))},
+        ),
         ("(x\n .f  (0)\n)", "(x\n .g  (0)\n)", {"method": "g"}),
     ],
 )

@@ -22,10 +22,19 @@ from devicefix.engine.selfcheck import CheckFailed
         ("import os\n\nx = 1\n", "import os\nimport torch\n\nx = 1\n"),
         ("from __future__ import annotations\nx = 1\n", "from __future__ import annotations\nimport torch\nx = 1\n"),
         ("#!/usr/bin/python\n# licence\n\nx = 1\n", "#!/usr/bin/python\n# licence\n\nimport torch\n\nx = 1\n"),
-        ("import os\nif TYPE_CHECKING:\n    import torch\nx = 1\n", "import os\nimport torch\nif TYPE_CHECKING:\n    import torch\nx = 1\n"),
-        ("import os\ntry:\n    import torch\nexcept ImportError:\n    pass\n", "import os\nimport torch\ntry:\n    import torch\nexcept ImportError:\n    pass\n"),
+        (
+            "import os\nif TYPE_CHECKING:\n    import torch\nx = 1\n",
+            "import os\nimport torch\nif TYPE_CHECKING:\n    import torch\nx = 1\n",
+        ),
+        (
+            "import os\ntry:\n    import torch\nexcept ImportError:\n    pass\n",
+            "import os\nimport torch\ntry:\n    import torch\nexcept ImportError:\n    pass\n",
+        ),
         ("import os\ndef f(): pass\nimport sys\n", "import os\nimport torch\ndef f(): pass\nimport sys\n"),
-        ("import os\nos.environ['A'] = '1'\nimport sys\nx = 1\n", "import os\nos.environ['A'] = '1'\nimport sys\nimport torch\nx = 1\n"),
+        (
+            "import os\nos.environ['A'] = '1'\nimport sys\nx = 1\n",
+            "import os\nos.environ['A'] = '1'\nimport sys\nimport torch\nx = 1\n",
+        ),
         ("from a import (\n    b,\n)\nx = 1\n", "from a import (\n    b,\n)\nimport torch\nx = 1\n"),
         ("import os\r\nx = 1\r\n", "import os\r\nimport torch\r\nx = 1\r\n"),
         ("import torch as th\nx = 1\n", "import torch as th\nimport torch\nx = 1\n"),
@@ -40,7 +49,10 @@ def test_an_import_goes_after_the_imports(before: str, after: str) -> None:
 
 def test_a_name_is_imported_from_a_module_once() -> None:
     assert changed("import os\n", lambda s: [AddImport("torch", "nn")]) == "import os\nfrom torch import nn\n"
-    assert changed("from torch import nn, optim\n", lambda s: [AddImport("torch", "nn")]) == "from torch import nn, optim\n"
+    assert (
+        changed("from torch import nn, optim\n", lambda s: [AddImport("torch", "nn")])
+        == "from torch import nn, optim\n"
+    )
 
 
 def test_an_alias_can_be_asked_for() -> None:
@@ -65,9 +77,15 @@ def test_an_alias_can_be_asked_for() -> None:
         ("def f(a, /): pass\n", "def f(a, /, device=None): pass\n"),
         ("def f(a, /, b): pass\n", "def f(a, /, b, device=None): pass\n"),
         ("def f(\n    a,\n    b,\n):\n    pass\n", "def f(\n    a,\n    b,\n    device=None,\n):\n    pass\n"),
-        ("def f(\n    a,\n    b  # two\n):\n    pass\n", "def f(\n    a,\n    b,  # two\n    device=None\n):\n    pass\n"),
+        (
+            "def f(\n    a,\n    b  # two\n):\n    pass\n",
+            "def f(\n    a,\n    b,  # two\n    device=None\n):\n    pass\n",
+        ),
         ("def f(\n    a,\n    **kw,\n):\n    pass\n", "def f(\n    a,\n    device=None,\n    **kw,\n):\n    pass\n"),
-        ("def f(a: int = (1), b: 'x' = {}) -> int: pass\n", "def f(a: int = (1), b: 'x' = {}, device=None) -> int: pass\n"),
+        (
+            "def f(a: int = (1), b: 'x' = {}) -> int: pass\n",
+            "def f(a: int = (1), b: 'x' = {}, device=None) -> int: pass\n",
+        ),
         ("async def f(a): pass\n", "async def f(a, device=None): pass\n"),
         ("class A:\n    @g(1)\n    def f(self): pass\n", "class A:\n    @g(1)\n    def f(self, device=None): pass\n"),
     ],
@@ -88,7 +106,11 @@ def test_a_parameter_may_be_annotated() -> None:
 
 @pytest.mark.parametrize(
     ("code", "parameter"),
-    [("def f(device): pass\n", "device=None"), ("def f(a=1): pass\n", "device"), ("def f(*device): pass\n", "device=1")],
+    [
+        ("def f(device): pass\n", "device=None"),
+        ("def f(a=1): pass\n", "device"),
+        ("def f(*device): pass\n", "device=1"),
+    ],
 )
 def test_a_parameter_that_does_not_fit_is_refused(code: str, parameter: str) -> None:
     with pytest.raises(CheckFailed):

@@ -39,7 +39,9 @@ def test_changes_stay_in_their_cells() -> None:
     assert got == ["%load_ext a\nx = x.to(d)", "y = 1", "f(\n    a,\n    device=d,\n)"]
 
 
-@pytest.mark.parametrize(("where", "expected"), [("before", "new = 1\n# why\ny = 1"), ("after", "# why\ny = 1\nnew = 1")])
+@pytest.mark.parametrize(
+    ("where", "expected"), [("before", "new = 1\n# why\ny = 1"), ("after", "# why\ny = 1\nnew = 1")]
+)
 def test_a_comment_in_the_cell_above_is_no_neighbour(where: str, expected: str) -> None:
     source = load("x = 1\n# end of the cell", "# why\ny = 1", "# next\nz = 1")
     got = cells(source, InsertStatements(source.tree().body[1], ("new = 1",), where))  # type: ignore[arg-type]
@@ -49,7 +51,10 @@ def test_a_comment_in_the_cell_above_is_no_neighbour(where: str, expected: str) 
 def test_blank_lines_of_other_cells_do_not_count() -> None:
     source = load("x = 1\n\n", "y = 1", "\n\nz = 1")
     y = source.tree().body[1]
-    both = InsertStatements(y, ("a = 1",), "before", blank_before=1, blank_after=1), InsertStatements(y, ("b = 1",), "after", blank_after=2)
+    both = (
+        InsertStatements(y, ("a = 1",), "before", blank_before=1, blank_after=1),
+        InsertStatements(y, ("b = 1",), "after", blank_after=2),
+    )
     assert cells(source, *both) == ["x = 1\n\n", "a = 1\n\ny = 1\nb = 1", "\n\nz = 1"]
 
 

@@ -55,7 +55,9 @@ STATEMENTS = [
 def changes_of(tree: ast.Module, draw: st.DataObject) -> Change | None:
     nodes = list(ast.walk(tree))
     calls = [n for n in nodes if isinstance(n, ast.Call)]
-    loads = [n for n in nodes if isinstance(n, ast.expr) and isinstance(getattr(n, "ctx", None) or ast.Load(), ast.Load)]
+    loads = [
+        n for n in nodes if isinstance(n, ast.expr) and isinstance(getattr(n, "ctx", None) or ast.Load(), ast.Load)
+    ]
     bare = [n for n in nodes if isinstance(n, ast.Expr)]
     assigned = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign))]
     makers: list[tuple[list[ast.AST], object]] = [
@@ -75,7 +77,9 @@ def changes_of(tree: ast.Module, draw: st.DataObject) -> Change | None:
 
 
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=5), st.sampled_from(["\n", "\r\n", "\r"]), st.data())
-def test_a_change_of_an_expression_stays_inside_its_statement(pieces: list[str], line_end: str, data: st.DataObject) -> None:
+def test_a_change_of_an_expression_stays_inside_its_statement(
+    pieces: list[str], line_end: str, data: st.DataObject
+) -> None:
     text = ("\n".join(pieces) + "\n").replace("\n", line_end)
     source = SourceText.from_text(text, "t.py")
     change = changes_of(source.tree(), data)
@@ -87,7 +91,9 @@ def test_a_change_of_an_expression_stays_inside_its_statement(pieces: list[str],
     except (CannotChange, CheckFailed):
         return
     node = next(getattr(change, f) for f in ("node", "call", "statement") if hasattr(change, f))
-    statement = node if isinstance(node, ast.stmt) else next(a for a in source.ancestors(node) if isinstance(a, ast.stmt))
+    statement = (
+        node if isinstance(node, ast.stmt) else next(a for a in source.ancestors(node) if isinstance(a, ast.stmt))
+    )
     decorators = getattr(statement, "decorator_list", [])
     start = min([source.start_of(statement), *(source.start_of(d) for d in decorators)])
     end = source.end_of(statement)

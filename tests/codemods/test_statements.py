@@ -110,10 +110,25 @@ INSERTIONS = {
     "mixed line ends": ("a\nANCHOR\r\nb\n", "after", {}, "a\nANCHOR\r\nnew = 1\r\nb\n"),
     "lone cr": ("a\rANCHOR\rb\r", "after", {}, "a\rANCHOR\rnew = 1\rb\r"),
     "comment above belongs": ("a\n# why\nANCHOR\n", "before", {}, "a\nnew = 1\n# why\nANCHOR\n"),
-    "licence stays on top": ("#!/usr/bin/env python\n# licence\nANCHOR\n", "before", {}, "#!/usr/bin/env python\n# licence\nnew = 1\nANCHOR\n"),
+    "licence stays on top": (
+        "#!/usr/bin/env python\n# licence\nANCHOR\n",
+        "before",
+        {},
+        "#!/usr/bin/env python\n# licence\nnew = 1\nANCHOR\n",
+    ),
     "comment after a blank": ("# licence\n\n# why\nANCHOR\n", "before", {}, "# licence\n\nnew = 1\n# why\nANCHOR\n"),
-    "deeper comment above": ("if c:\n    a\n    # deep\nANCHOR\n", "before", {}, "if c:\n    a\n    # deep\nnew = 1\nANCHOR\n"),
-    "blank lines asked": ("a\nANCHOR\nb\n", "after", {"blank_before": 1, "blank_after": 1}, "a\nANCHOR\n\nnew = 1\n\nb\n"),
+    "deeper comment above": (
+        "if c:\n    a\n    # deep\nANCHOR\n",
+        "before",
+        {},
+        "if c:\n    a\n    # deep\nnew = 1\nANCHOR\n",
+    ),
+    "blank lines asked": (
+        "a\nANCHOR\nb\n",
+        "after",
+        {"blank_before": 1, "blank_after": 1},
+        "a\nANCHOR\n\nnew = 1\n\nb\n",
+    ),
     "blank lines there": ("a\nANCHOR\n\n\nb\n", "after", {"blank_after": 2}, "a\nANCHOR\nnew = 1\n\n\nb\n"),
     "blank before": ("a\nANCHOR\n", "before", {"blank_before": 2, "blank_after": 1}, "a\n\n\nnew = 1\n\nANCHOR\n"),
     "blank before there": ("a\n\nANCHOR\n", "before", {"blank_before": 1}, "a\n\nnew = 1\nANCHOR\n"),
@@ -173,7 +188,9 @@ def test_an_anchor_that_shares_its_line_takes_nothing(code: str, where: str) -> 
 
 
 def test_the_first_statement_of_a_line_takes_lines_above_it_only() -> None:
-    assert changed("if c:\n    ANCHOR; a  # both\n", insertion("before")) == "if c:\n    new = 1\n    ANCHOR; a  # both\n"
+    assert (
+        changed("if c:\n    ANCHOR; a  # both\n", insertion("before")) == "if c:\n    new = 1\n    ANCHOR; a  # both\n"
+    )
     with pytest.raises(CheckFailed, match="shares its line"):
         changed("ANCHOR; a\n", insertion("after"))
 

@@ -105,7 +105,9 @@ def test_neovim(tmp_path: Path, which: str):
 
 def test_emacs(tmp_path: Path):
     emacs = needs("emacs")
-    have = subprocess.run([emacs, "-q", "--batch", "--eval", "(progn (package-initialize) (require 'eglot))"], capture_output=True)
+    have = subprocess.run(
+        [emacs, "-q", "--batch", "--eval", "(progn (package-initialize) (require 'eglot))"], capture_output=True
+    )
     if have.returncode:
         pytest.skip("Emacs has no eglot (Emacs 29, or Debian's elpa-eglot)")
     run = Run(tmp_path)

@@ -90,7 +90,12 @@ def notebook(path: Path) -> None:
         ),
     ]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    data = {"cells": cells, "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    data = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -101,7 +101,9 @@ def test_a_fix_that_cannot_be_written_becomes_a_report_with_its_reason() -> None
     [finding] = result.remaining
     assert finding.fix is None
     assert finding.note == "not rewritten: the code is inside an f-string"
-    checked = check_source(SourceText.from_text("print(f'{torch.zeros(1)}')\n", "t.py"), rules=toy.RULES, analyse=toy.analyse)
+    checked = check_source(
+        SourceText.from_text("print(f'{torch.zeros(1)}')\n", "t.py"), rules=toy.RULES, analyse=toy.analyse
+    )
     assert checked.findings[0].note == finding.note
 
 
@@ -137,7 +139,10 @@ def test_fixes_that_feed_each_other_for_ever_are_left_out() -> None:
     result = fix("a = torch.zeros(1)\ngrow()\n", rules=(grow, shrink))
     assert result.new_text == "a = torch.zeros(1)\ngrow()\n"
     assert not result.changed
-    both = fix("x = f(1)\ngrow()\n", rules=(grow, shrink, rule(is_call("f"), lambda n: (ReplaceExpression(n, "g(1)"),), code="DVF201")))  # type: ignore[arg-type]
+    both = fix(
+        "x = f(1)\ngrow()\n",
+        rules=(grow, shrink, rule(is_call("f"), lambda n: (ReplaceExpression(n, "g(1)"),), code="DVF201")),
+    )  # type: ignore[arg-type]
     assert "grow()" in both.new_text
 
 
@@ -292,7 +297,9 @@ def test_every_line_without_a_finding_stays_as_it_is(pieces: list[str], line_end
     result = fix(code)
     assert not result.errors
     assert ast.dump(ast.parse(result.new_text)) == ast.dump(result.source.tree())
-    stripped = result.new_text.replace("x = x.to", "x.to").replace("y = y.to", "y.to").replace("device=x.device, **", "**")
+    stripped = (
+        result.new_text.replace("x = x.to", "x.to").replace("y = y.to", "y.to").replace("device=x.device, **", "**")
+    )
     for added in (f"    device=x.device,{line_end}", ", device=x.device"):
         stripped = stripped.replace(added, "")
     assert stripped == code

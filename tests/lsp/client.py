@@ -79,9 +79,7 @@ class Editor:
 
     def open(self, uri: str, text: str, language: str = "python") -> None:
         self.texts[uri], self.versions[uri] = text, 1
-        self.client.text_document_did_open(
-            t.DidOpenTextDocumentParams(t.TextDocumentItem(uri, language, 1, text))
-        )
+        self.client.text_document_did_open(t.DidOpenTextDocumentParams(t.TextDocumentItem(uri, language, 1, text)))
 
     def replace(self, uri: str, text: str) -> None:
         """Send a whole new text."""

@@ -38,7 +38,9 @@ def applied(text: str, edit: dict) -> str:
     lines = text.splitlines(keepends=True)
     starts = [sum(len(line) for line in lines[:n]) for n in range(len(lines) + 1)]
     (change,) = edit["documentChanges"]
-    for e in sorted(change["edits"], key=lambda e: (e["range"]["start"]["line"], e["range"]["start"]["character"]), reverse=True):
+    for e in sorted(
+        change["edits"], key=lambda e: (e["range"]["start"]["line"], e["range"]["start"]["character"]), reverse=True
+    ):
         start, end = (starts[p["line"]] + p["character"] for p in (e["range"]["start"], e["range"]["end"]))
         text = text[:start] + e["newText"] + text[end:]
     return text
@@ -109,7 +111,9 @@ def test_fix_all_leaves_unsafe_fixes_out(server, opened):
 
 def test_ignore_writes_a_comment_that_works(server, opened):
     uri = opened(programs.CUDA)
-    action = next(a for a in server.actions(uri, ["quickfix"], position(programs.CUDA, "nn.Linear")) if "ignore" in a["title"])
+    action = next(
+        a for a in server.actions(uri, ["quickfix"], position(programs.CUDA, "nn.Linear")) if "ignore" in a["title"]
+    )
     text = applied(programs.CUDA, resolve(server, action))
     assert "model = nn.Linear(3, 2).cuda()  # devicefix: ignore[DVF401]\n" in text
     server.change(uri, 2, text)
@@ -185,7 +189,11 @@ def test_nothing_is_offered_where_nothing_is_wrong(server, opened):
 def test_the_fix_of_the_line_is_offered_when_the_editor_names_its_diagnostic(server, opened):
     uri = opened(programs.MOVE)
     (found,) = server.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})["items"]
-    params = {"textDocument": {"uri": uri}, "range": at(4, 0), "context": {"diagnostics": [found], "only": ["quickfix"]}}
+    params = {
+        "textDocument": {"uri": uri},
+        "range": at(4, 0),
+        "context": {"diagnostics": [found], "only": ["quickfix"]},
+    }
     assert len(server.request("textDocument/codeAction", params)) == 2
     params["context"]["diagnostics"] = []
     assert not server.request("textDocument/codeAction", params)

@@ -72,7 +72,10 @@ class Notebook:
                 for uri, count in zip(self.order, counts, strict=True)
             )
 
-        self.client.pump(there, f"{counts}, have {[len(self.client.diagnostics.get(u, {}).get('diagnostics', [])) for u in self.order]}")
+        self.client.pump(
+            there,
+            f"{counts}, have {[len(self.client.diagnostics.get(u, {}).get('diagnostics', [])) for u in self.order]}",
+        )
         return [self.client.diagnostics[uri]["diagnostics"] for uri in self.order]
 
     def actions(self, index: int, only: list[str]) -> list[dict]:
@@ -177,9 +180,7 @@ def test_syntax_error_in_a_cell_keeps_the_others(notebook):
 def test_closing_clears(server, notebook):
     notebook.wait(0, 0, 1, 1, 1)
     cells = [{"uri": uri} for uri in notebook.order]
-    server.notify(
-        "notebookDocument/didClose", {"notebookDocument": {"uri": notebook.uri}, "cellTextDocuments": cells}
-    )
+    server.notify("notebookDocument/didClose", {"notebookDocument": {"uri": notebook.uri}, "cellTextDocuments": cells})
     server.pump(lambda: all(not server.diagnostics[uri]["diagnostics"] for uri in notebook.order), "cleared")
 
 

@@ -62,7 +62,7 @@ GARBAGE = {
     "a body that is too long": b'Content-Length: 2\r\n\r\n{"jsonrpc": "2.0"}',
     "a header without a number": b"Content-Length: many\r\n\r\n",
     "an absurd length": b"Content-Length: 99999999999999\r\n\r\n",
-    "a lower-case header": b'content-length: 2\r\n\r\n{}',
+    "a lower-case header": b"content-length: 2\r\n\r\n{}",
     "deeply nested": frame(b"[" * 5000 + b"]" * 5000),
     "change of what is not open": frame(
         b'{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": '

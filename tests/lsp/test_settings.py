@@ -46,7 +46,10 @@ def pull(client: RawClient, uri: str) -> list[str]:
 
 
 def pushed(client: RawClient, uri: str, *expected: str) -> None:
-    client.pump(lambda: tuple(d["code"] for d in client.diagnostics.get(uri, {"diagnostics": []})["diagnostics"]) == expected, str(expected))
+    client.pump(
+        lambda: tuple(d["code"] for d in client.diagnostics.get(uri, {"diagnostics": []})["diagnostics"]) == expected,
+        str(expected),
+    )
 
 
 def test_pushed_settings_and_initial_ones(start, tmp_path):
@@ -188,7 +191,9 @@ def test_settings_in_every_style(raw):
     assert read_settings(raw).added == {"extend_select": ("A",)}
 
 
-@pytest.mark.parametrize("raw", [None, 3, [], "x", {}, {"select": []}, {"select": None}, {"devicefix": 7}, {"path": ["a"]}])
+@pytest.mark.parametrize(
+    "raw", [None, 3, [], "x", {}, {"select": []}, {"select": None}, {"devicefix": 7}, {"path": ["a"]}]
+)
 def test_no_settings(raw):
     settings = read_settings(raw)
     assert settings.enable

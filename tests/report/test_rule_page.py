@@ -10,7 +10,10 @@ def test_a_page_holds_what_the_rule_says() -> None:
     got = page(UNUSED)
     for part in (UNUSED.code, UNUSED.name, UNUSED.summary[1:], UNUSED.explanation, UNUSED.fix_safety):
         assert part in got
-    assert "## Example\n\n```python\nx = 1  # devicefix: ignore[DVF201]\n```\n\nIt becomes:\n\n```python\nx = 1\n```" in got
+    assert (
+        "## Example\n\n```python\nx = 1  # devicefix: ignore[DVF201]\n```\n\nIt becomes:\n\n```python\nx = 1\n```"
+        in got
+    )
 
 
 def test_examples_without_a_rewrite_show_the_program_once() -> None:

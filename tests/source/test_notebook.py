@@ -23,7 +23,7 @@ def notebook(*cells: str | list[str], indent: int | None = 1, **dump: Any) -> by
                     "execution_count": None,
                     "id": f"c{i}",
                     "metadata": {"z": 1, "a": 2},
-                    "outputs": [{"output_type": "stream", "name": "stdout", "text": ["é \\ / \" \n"]}],
+                    "outputs": [{"output_type": "stream", "name": "stdout", "text": ['é \\ / " \n']}],
                     "source": lines(cell) if isinstance(cell, str) else cell[0],
                 }
                 for i, cell in enumerate(cells)
@@ -140,7 +140,7 @@ def test_a_change_over_two_cells_is_refused() -> None:
 
 
 @given(
-    st.lists(st.text(alphabet="ab1 =\t\"\\/é😀\u2028\n", min_size=1, max_size=20), min_size=1, max_size=3),
+    st.lists(st.text(alphabet='ab1 =\t"\\/é😀\u2028\n', min_size=1, max_size=20), min_size=1, max_size=3),
     st.data(),
 )
 def test_any_edit_inside_a_cell_arrives_and_the_rest_stays(cells: list[str], data: st.DataObject) -> None:

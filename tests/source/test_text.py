@@ -101,7 +101,13 @@ def test_overlapping_edits_are_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "body"),
-    [("latin-1", "x = 'é'"), ("cp1252", "x = '€'"), ("utf-8", "x = '😀'"), ("shift_jis", "x = '日本'"), ("koi8-r", "x = 'ж'")],
+    [
+        ("latin-1", "x = 'é'"),
+        ("cp1252", "x = '€'"),
+        ("utf-8", "x = '😀'"),
+        ("shift_jis", "x = '日本'"),
+        ("koi8-r", "x = 'ж'"),
+    ],
 )
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_declared_encodings_are_obeyed(encoding: str, body: str, line_end: str) -> None:

@@ -116,7 +116,8 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
 def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[Assignment]) -> list[Change]:
     """Changes that turn the assignments into registrations."""
     changes: list[Change] = []
-    persistent = "" if facts.settings.persistent_buffers else ", persistent=False"
+    settings = facts.settings
+    persistent = ", persistent=False" if settings.allows((1, 6)) and not settings.persistent_buffers else ""
     for statement in statements:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
         if isinstance(target, ast.Tuple):
@@ -127,13 +128,20 @@ def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[
         if isinstance(statement, ast.AnnAssign):
             changes.extend(_annotation_in_class(facts, attribute, statement))
         owner = ast.unparse(target.value)
-        if facts.settings.buffer_style == "nn.Buffer":
+        if settings.buffer_style == "nn.Buffer" and settings.allows((2, 5)):
             prefix, suffix = f"{owner}.{attribute.name} = {_nn(facts)}.Buffer(", f"{persistent})"
         else:
             prefix, suffix = f'{owner}.register_buffer("{attribute.name}", ', f"{persistent})"
         changes.append(RewriteAssignment(statement, prefix, suffix))
         changes.extend(_without_move(statement.value))
     return changes
+
+
+def registration_doubt(facts: FileFacts) -> str:
+    """Why a registration may not be safe: "" where it keeps the keys of checkpoints, or is asked to change them."""
+    if facts.settings.persistent_buffers or facts.settings.allows((1, 6)):
+        return ""
+    return "before torch 1.6 every buffer is part of `state_dict()`, and older checkpoints lack it"
 
 
 def _pairs(statement: ast.Assign) -> list[tuple[ast.Attribute, ast.expr]]:

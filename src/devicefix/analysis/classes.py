@@ -74,7 +74,34 @@ def is_module_class(it: Interpreter, cls: ClassInfo) -> bool:
     own, outside = ancestry(it, cls)
     if any(is_external_module(name) for name in outside):
         return True
-    return any(c.name in it.settings.modules for c in own)
+    return any(is_listed(name, it.settings.modules) for name in (*(c.name for c in own), *outside))
+
+
+def is_listed(name: str, listed: tuple[str, ...]) -> bool:
+    """Whether a class is one of those that the settings name: by the last part, and the first where both have one.
+
+    ``mylib.layers.Block`` is also meant where the file says ``from mylib import Block``.
+    """
+    top, dot, _ = name.partition(".")
+    last = name.rpartition(".")[2]
+    return any(
+        last == wanted.rpartition(".")[2] and (not dot or "." not in wanted or top == wanted.partition(".")[0])
+        for wanted in listed
+    )
+
+
+def external_kind(it: Interpreter, name: str) -> str:
+    """The sort of a class of another library, as the settings or the tables say; "" for an unknown one."""
+    settings = it.settings
+    for kind, listed in (
+        ("module", settings.modules),
+        ("in_place_container", settings.in_place_containers),
+        ("copying_container", settings.copying_containers),
+    ):
+        if listed and is_listed(name, listed):
+            return kind
+    known = torch_api.external_class(name)
+    return known.kind if known is not None else ""
 
 
 def is_external_module(name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import builtins, draws, loaders, modules, tensors, workers
-from devicefix.analysis.classes import is_external_module
+from devicefix.analysis.classes import external_kind, is_external_module
 from devicefix.analysis.copies import deep_copy
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, symbol
 from devicefix.analysis.facts import HostRead, Step
@@ -65,7 +65,8 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
         return args.positional[0] if args.positional else UNKNOWN
     if last in ("from_pretrained", "from_config"):
         name = name.rpartition(".")[0]
-    if is_external_module(name):
+    listed = external_kind(it, name)
+    if is_external_module(name) or listed == "module":
         value = modules.create_module(it, frame, node, name, args)
         if last in ("from_pretrained", "from_config"):
             value.data.origins = value.data.origins if "device_map" not in args.keywords else ()
@@ -77,6 +78,8 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
         return Value(
             Kind.OBJECT, data=Obj(None, external=known.name, arguments=(tuple(args.positional), dict(args.keywords)))
         )
+    if listed:
+        return Value(Kind.OBJECT, data=Obj(None, external=name))
     if name.rpartition(".")[2] == "Accelerator":
         return Value(Kind.OBJECT, data=Obj(None, external=name))
     return Value(Kind.UNKNOWN, ident=("call", node))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import heap, opaque, tensors
-from devicefix.analysis.classes import find_method, is_external_module
+from devicefix.analysis.classes import external_kind, find_method, is_external_module
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Move, Step
 from devicefix.analysis.meeting import Operand, meet
@@ -397,8 +397,8 @@ def _move_container(
 ) -> Value:
     device, _dtype, moves = tensors.move_target(name, args)
     result = receiver
-    known = torch_api.external_class(obj.external) if obj.external else None
-    if known is not None and known.kind == "in_place_container":
+    kind = external_kind(it, obj.external) if obj.external else ""
+    if kind == "in_place_container":
         obj.device = device
         contents = obj.attrs.get("<items>")
         if contents is not None and moves:
@@ -406,7 +406,7 @@ def _move_container(
                 contents, lambda v: v.replace(device=device, origins=()) if v.is_tensor else v
             )
         it.heap_version += 1
-    elif known is not None and known.kind == "copying_container":
+    elif kind == "copying_container":
         copy = Obj(None, external=obj.external, attrs=dict(obj.attrs), device=device)
         result = Value(Kind.OBJECT, data=copy)
     it.records.moves.append(Move(node, name, receiver, result, device, frame.scope()))

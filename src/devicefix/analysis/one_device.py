@@ -97,8 +97,10 @@ class _NewVariable:
 def definition(facts: FileFacts, card: str, test: str = "") -> str:
     """``torch.device("cuda" if torch.cuda.is_available() else "cpu")`` in the spelling that the settings ask for."""
     torch = torch_name(facts)
-    if facts.settings.device_expression == "accelerator" and not test and card == "cuda":
-        return f'{torch}.accelerator.current_accelerator(check_available=True) or {torch}.device("cpu")'
+    accelerator = facts.settings.device_expression == "accelerator" and facts.settings.allows((2, 6))
+    if accelerator and not test and card == "cuda":
+        available = f"{torch}.accelerator.is_available()"
+        return f'{torch}.accelerator.current_accelerator() if {available} else {torch}.device("cpu")'
     return f'{torch}.device("{card}" if {test or f"{torch}.cuda.is_available()"} else "cpu")'
 
 

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from devicefix.cli.check import FAILED, run_check
-from devicefix.cli.choices import Color, OutputFormat, Place
+from devicefix.cli.choices import BufferStyle, Color, DeviceExpression, OutputFormat, VerifyOn
 from devicefix.cli.options import CheckOptions, split_list
 
 
@@ -80,6 +80,7 @@ Paths = Annotated[
     typer.Argument(metavar="[PATH]...", help="Files, folders, or - for standard input; default: this folder."),
 ]
 Selectors = list[str] | None
+SETTINGS = "Settings (instead of, or on top of, those of a file)"
 
 
 @app.command("check", hidden=True)
@@ -109,21 +110,85 @@ def check(
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the cache.")] = False,
     cache_dir: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where the cache is.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Hide the findings that this file lists.")
+    ] = None,
+    write_baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="List the findings in this file, to be hidden from now on.")
+    ] = None,
+    changed_only: Annotated[
+        bool, typer.Option("--changed-only", help="Only findings on lines that git says were added.")
+    ] = False,
+    base: Annotated[
+        str | None, typer.Option(metavar="REF", help="With --changed-only: since this commit, not since HEAD.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a file changes.")] = False,
     verify: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND", help="With --write: run this before and after, and roll back fixes that break it."
         ),
     ] = None,
-    verify_on: Annotated[
-        Place, typer.Option(help="Where that command runs: here, or on simulated cards.")
-    ] = Place.here,
+    verify_on: Annotated[VerifyOn, typer.Option(help="Where the command of --verify runs.")] = VerifyOn.here,
+    per_file_ignores: Annotated[
+        Selectors,
+        typer.Option(metavar="PATTERN:RULES", help="Not these rules in files that fit.", rich_help_panel=SETTINGS),
+    ] = None,
+    extend_safe_fixes: Annotated[
+        Selectors, typer.Option(metavar="RULES", help="Their unsafe fixes count as safe.", rich_help_panel=SETTINGS)
+    ] = None,
+    extend_unsafe_fixes: Annotated[
+        Selectors, typer.Option(metavar="RULES", help="Their safe fixes count as unsafe.", rich_help_panel=SETTINGS)
+    ] = None,
+    unfixable: Annotated[
+        Selectors, typer.Option(metavar="RULES", help="Report them, do not fix them.", rich_help_panel=SETTINGS)
+    ] = None,
+    torch_version: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION", help="The oldest torch that the code must run on.", rich_help_panel=SETTINGS),
+    ] = None,
+    buffer_style: Annotated[
+        BufferStyle | None, typer.Option(help="How a buffer is written.", rich_help_panel=SETTINGS)
+    ] = None,
+    device_expression: Annotated[
+        DeviceExpression | None, typer.Option(help="How a new device is chosen.", rich_help_panel=SETTINGS)
+    ] = None,
+    persistent_buffers: Annotated[
+        bool | None,
+        typer.Option(
+            "--persistent-buffers/--no-persistent-buffers",
+            help="New buffers go into checkpoints.",
+            rich_help_panel=SETTINGS,
+        ),
+    ] = None,
+    modules: Annotated[
+        Selectors, typer.Option(metavar="CLASSES", help="Classes that are modules.", rich_help_panel=SETTINGS)
+    ] = None,
+    in_place_containers: Annotated[
+        Selectors, typer.Option(metavar="CLASSES", help="Their `to` moves the object.", rich_help_panel=SETTINGS)
+    ] = None,
+    copying_containers: Annotated[
+        Selectors, typer.Option(metavar="CLASSES", help="Their `to` returns a moved copy.", rich_help_panel=SETTINGS)
+    ] = None,
 ) -> None:
     """Check PATHs (the command that is meant when none is named)."""
-    if diff + write + add_ignore > 1:
-        raise typer.BadParameter("--diff, --write and --add-ignore exclude each other")
-    if verify is not None and (not write or "-" in (paths or [])):
-        raise typer.BadParameter("--verify goes with --write and files")
+    lists = {
+        "per_file_ignores": list(per_file_ignores or []),
+        "extend_safe_fixes": _flat(extend_safe_fixes),
+        "extend_unsafe_fixes": _flat(extend_unsafe_fixes),
+        "unfixable": _flat(unfixable),
+        "modules": _flat(modules),
+        "in_place_containers": _flat(in_place_containers),
+        "copying_containers": _flat(copying_containers),
+    }
+    single = {
+        "torch_version": torch_version,
+        "buffer_style": buffer_style.value if buffer_style else None,
+        "device_expression": device_expression.value if device_expression else None,
+        "persistent_buffers": None if persistent_buffers is None else str(persistent_buffers),
+    }
+    given: dict[str, str | list[str]] = {name: values for name, values in lists.items() if values}
+    given.update((name, value) for name, value in single.items() if value is not None)
     options = CheckOptions(
         paths=list(paths or []),
         diff=diff,
@@ -147,9 +212,17 @@ def check(
         isolated=isolated,
         no_cache=no_cache,
         cache_dir=cache_dir,
+        baseline=baseline,
+        write_baseline=write_baseline,
+        changed_only=changed_only,
+        base=base,
+        watch=watch,
         verify=verify,
         verify_on=verify_on.value,
+        fields=given,
     )
+    if options.problem:
+        raise typer.BadParameter(options.problem)
     raise typer.Exit(run_check(options))
 
 
@@ -187,4 +260,4 @@ def _usage_error() -> Any:
 
 def _add_commands() -> None:
     """The commands live in modules of their own; importing a module registers its commands."""
-    from devicefix.cli import explain, prove, serve  # noqa: F401
+    from devicefix.cli import explain, keep, prove, serve  # noqa: F401

@@ -13,7 +13,10 @@ from devicefix.config.errors import ConfigError
 from devicefix.config.resolve import Configuration
 
 if TYPE_CHECKING:
+    from devicefix.cli.progress import Progress
+    from devicefix.engine.baseline import Baseline
     from devicefix.engine.check import Analyse
+    from devicefix.engine.filters import Filter
     from devicefix.engine.outcome import Outcome
     from devicefix.engine.run import Mode
     from devicefix.rules.base import Rule
@@ -33,7 +36,20 @@ def configuration(options: CheckOptions) -> Configuration:
     if options.jobs is not None:
         overrides["jobs"] = options.jobs
     lists = {"ignore": options.ignore, "extend_select": options.extend_select, "exclude": options.exclude}
-    added = {name: tuple(values) for name, values in lists.items() if values}
+    added: dict[str, tuple[object, ...]] = {name: tuple(values) for name, values in lists.items() if values}
+    if options.fields:
+        from devicefix.config.schema import ADDED, BadValue, from_command_line
+
+        for name, given in options.fields.items():
+            try:
+                value = from_command_line(name, given)
+            except BadValue as error:
+                shown = given if isinstance(given, str) else ", ".join(given)
+                raise ConfigError(f"--{name.replace('_', '-')}", f"must be {error}, not `{shown}`") from None
+            if name in ADDED:
+                added[name] = value
+            else:
+                overrides[name] = value
     file = Path(options.config) if options.config else None
     return Configuration(overrides, added, file, options.isolated)
 
@@ -43,17 +59,26 @@ def run_check(options: CheckOptions, *, rules: Sequence[Rule] | None = None, ana
 
     ``rules`` and ``analyse`` default to the built-in ones.
     """
+    _reconfigure_streams()
+    if options.watch:
+        from devicefix.cli.watch import NoWatcher, watch
+
+        try:
+            return watch(options.paths or ["."], lambda: _checked(options, rules, analyse))
+        except NoWatcher as error:
+            complain(str(error))
+            return FAILED
+    return _checked(options, rules, analyse)
+
+
+def _checked(options: CheckOptions, rules: Sequence[Rule] | None, analyse: Analyse | None) -> int:
     from devicefix.engine.errors import UnknownRule
+    from devicefix.engine.wanted import BaselineError, GitError
     from devicefix.source.errors import SourceError
 
-    _reconfigure_streams()
     try:
-        if options.verify is not None:
-            from devicefix.cli.guarded import write_guarded
-
-            return write_guarded(options)
-        return _Session(options, rules, analyse).run()
-    except (ConfigError, UnknownRule, SourceError) as error:
+        return Session(options, rules, analyse).run()
+    except (ConfigError, UnknownRule, SourceError, BaselineError, GitError) as error:
         complain(str(error))
         return FAILED
 
@@ -70,7 +95,7 @@ def _reconfigure_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-class _Session:
+class Session:
     """One run, with the counts that its summary needs."""
 
     def __init__(self, options: CheckOptions, rules: Sequence[Rule] | None, analyse: Analyse | None) -> None:
@@ -86,29 +111,69 @@ class _Session:
         self.outcomes: list[Outcome] = []
         self.failed = False
         self.began = time.perf_counter()
+        self.progress: Progress | None = None
+        self.baseline: Baseline | None = None
 
     def run(self) -> int:
+        """Do what the options say and print it. Returns the exit status."""
         paths = self.options.paths or ["."]
         if "-" in paths:
-            if len(paths) > 1:
-                complain("`-` reads standard input and goes with no other path")
+            why_not = self._not_for_standard_input(paths)
+            if why_not:
+                complain(why_not)
                 return FAILED
             return self._standard_input()
-        return self._finish(self._files(paths))
+        if self.options.verify is not None:
+            from devicefix.cli.guarded import write_guarded
 
-    def _files(self, paths: list[str]) -> Iterable[Outcome]:
+            return write_guarded(self, paths)
+        return self.finish(self.files(paths, self._mode()))
+
+    def _not_for_standard_input(self, paths: list[str]) -> str:
+        if len(paths) > 1:
+            return "`-` reads standard input and goes with no other path"
+        options = self.options
+        given = {"--watch": options.watch, "--verify": options.verify, "--changed-only": options.changed_only}
+        given |= {"--baseline": options.baseline, "--write-baseline": options.write_baseline}
+        wrong = [name for name, value in given.items() if value]
+        return f"`-` reads standard input and does not go with {wrong[0]}" if wrong else ""
+
+    def files(self, paths: list[str], mode: Mode) -> Iterator[Outcome]:
+        """The outcomes of all files; shows progress meanwhile."""
         from devicefix.engine.run import run
 
         return run(
             paths,
             self.settings,
-            self._mode(),
+            mode,
             want_edits=self._wants_edits(),
             rules=self.rules,
             analyse=self.analyse,
             settings_of=self.configuration.for_path,
             cache=self._cache(),
+            filters=self.filters(paths),
+            on_total=self._show_progress,
         )
+
+    def filters(self, paths: list[str]) -> list[Filter]:
+        """What hides findings. Raises `BaselineError` and `GitError`."""
+        filters: list[Filter] = []
+        if self.options.baseline is not None:
+            from devicefix.engine.baseline import read
+
+            self.baseline = read(self.options.baseline)
+            filters.append(self.baseline)
+        if self.options.changed_only:
+            from devicefix.engine.changed import changed_since
+
+            filters.append(changed_since(self.options.base or "HEAD", paths))
+        return filters
+
+    def _show_progress(self, files: int) -> None:
+        if files > 1 and not self.options.quiet and sys.stderr.isatty():
+            from devicefix.cli.progress import Progress
+
+            self.progress = Progress(files)
 
     def _cache(self) -> Callable[[], Path] | None:
         def folder() -> Path:
@@ -137,12 +202,13 @@ class _Session:
         job = Job(self.settings, self._mode(), self._wants_edits(), self.rules, self.analyse)
         outcome = process_bytes(raw, name, job)
         if not (self.options.write or self.options.add_ignore):
-            return self._finish([outcome])
+            return self.finish([outcome])
         sys.stdout.buffer.write(raw if outcome.new_raw is None else outcome.new_raw)
         sys.stdout.buffer.flush()
-        return self._finish([outcome], out=sys.stderr)
+        return self.finish([outcome], out=sys.stderr)
 
-    def _finish(self, outcomes: Iterable[Outcome], out: TextIO | None = None) -> int:
+    def finish(self, outcomes: Iterable[Outcome], out: TextIO | None = None) -> int:
+        """Print outcomes as they come, and a summary. Returns the exit status."""
         from devicefix.report import renderer
 
         out = out or sys.stdout
@@ -151,18 +217,42 @@ class _Session:
             self._print_diffs(seen, out)
         else:
             for piece in renderer(self.settings.output_format)(seen, self.style):
-                if not self.options.quiet:
-                    out.write(piece)
+                self._print(piece, out)
+        if self.progress is not None:
+            self.progress.hide()
         out.flush()
+        if self.options.write_baseline is not None:
+            return self._write_baseline(self.options.write_baseline)
         self._summary(out)
         return self._status()
+
+    def _print(self, text: str, out: TextIO) -> None:
+        if text and not self.options.quiet and self.options.write_baseline is None:
+            if self.progress is not None:
+                self.progress.hide()
+            out.write(text)
+
+    def _write_baseline(self, path: str) -> int:
+        from devicefix.engine.baseline import write
+        from devicefix.report.words import plural
+
+        count = write(path, self.outcomes)
+        if not self.options.quiet:
+            print(f"{plural(count, 'finding')} written to {path}", file=sys.stderr)
+        return FAILED if self.failed else OK
 
     def _watched(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
         """Pass outcomes on, and complain about errors as they come."""
         for outcome in outcomes:
+            if self.progress is not None:
+                self.progress.step()
             for error in outcome.errors:
                 self.failed = True
+                if self.progress is not None:
+                    self.progress.hide()
                 complain(str(error))
+            if self.baseline is not None:
+                self.baseline.note(outcome.path)
             self.outcomes.append(outcome)
             yield outcome
 
@@ -170,8 +260,7 @@ class _Session:
         from devicefix.report.diff import painted
 
         for outcome in outcomes:
-            if not self.options.quiet:
-                out.write(painted(outcome.diff, self.style))
+            self._print(painted(outcome.diff, self.style), out)
 
     def _status(self) -> int:
         if self.failed:
@@ -205,5 +294,9 @@ class _Session:
         skipped = sum(1 for outcome in self.outcomes if outcome.skipped)
         cached = sum(1 for outcome in self.outcomes if outcome.cached)
         files = plural(len(self.outcomes), "file")
+        if self.baseline is not None and not (self.options.write or self.options.diff):
+            for path, (code, scope, line, _), count in self.baseline.stale():
+                where = f" in {scope}" if scope else ""
+                print(f"stale in the baseline: {path}: {code}{where}: {line} (x{count})", file=sys.stderr)
         known = f", {cached} known from an earlier run" if cached else ""
         print(f"checked {files} ({skipped} without anything to check{known}) in {seconds:.2f} s", file=sys.stderr)

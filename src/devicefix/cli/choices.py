@@ -41,8 +41,24 @@ class RunFormat(str, Enum):
     sarif = "sarif"
 
 
-class Place(str, Enum):
+class VerifyOn(str, Enum):
     """Where the command of ``--verify`` runs."""
 
     here = "here"
     simulated = "simulated"
+    cuda = "cuda"
+    cpu = "cpu"
+
+
+class BufferStyle(str, Enum):
+    """How a buffer is written."""
+
+    register_buffer = "register_buffer"
+    nn_buffer = "nn.Buffer"
+
+
+class DeviceExpression(str, Enum):
+    """How a new device is chosen."""
+
+    cuda = "cuda"
+    accelerator = "accelerator"

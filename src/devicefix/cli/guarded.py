@@ -1,105 +1,84 @@
-"""``devicefix --write --verify COMMAND``: keep the fixes that a command bears, and roll back those that break it.
-
-The unit that is kept or rolled back is what one rule does in one file.
-"""
+"""``--write --verify COMMAND``: make the fixes, and take back those that a program does not bear."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devicefix.cli.check import FAILED, complain
+from devicefix.engine.candidates import Candidate, Candidates
+
 if TYPE_CHECKING:
-    from devicefix.cli.options import CheckOptions
-    from devicefix.config.resolve import Configuration
-    from devicefix.source.text import SourceText
+    from devicefix.cli.check import Session
+    from devicefix.engine.outcome import Outcome
     from devicefix.verify.guard import GuardReport
 
-PLACES = ("here", "simulated")
 
+def write_guarded(session: Session, paths: list[str]) -> int:
+    """Check, fix as far as the command bears it, and report what is left.
 
-@dataclass(frozen=True, slots=True)
-class RuleInFile:
-    """All fixes of one rule in one file."""
-
-    path: Path
-    code: str
-    name: str
-    count: int
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.code} {self.name} ({self.count} {'fix' if self.count == 1 else 'fixes'})"
-
-
-class _Rendering:
-    """The files as they are with some of the fixes, always made from the originals."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self.configuration = configuration
-        self.originals: dict[Path, SourceText] = {}
-        self._made: dict[tuple[Path, tuple[str, ...]], bytes] = {}
-
-    def add(self, path: Path) -> None:
-        """Read a file before anything is written."""
-        from devicefix.source import read_source
-
-        self.originals[path] = read_source(path)
-
-    def __call__(self, selected: Sequence[RuleInFile]) -> dict[Path, bytes]:
-        codes: dict[Path, list[str]] = {}
-        for change in selected:
-            codes.setdefault(change.path, []).append(change.code)
-        return {path: self._file(path, tuple(wanted)) for path, wanted in codes.items()}
-
-    def _file(self, path: Path, codes: tuple[str, ...]) -> bytes:
-        from devicefix.engine.fix import fix_source
-
-        key = (path, codes)
-        if key not in self._made:
-            settings = self.configuration.for_path(path)
-            self._made[key] = fix_source(self.originals[path], settings=settings, only=codes).source.raw
-        return self._made[key]
-
-
-def write_guarded(options: CheckOptions) -> int:
-    """Write the fixes as far as ``options.verify`` bears them. Returns the exit status.
-
-    0 the command passes with all fixes and nothing remains, 1 something was rolled back or findings remain, 2 the run
-    failed, 3 the command says nothing (it fails before the fixes as well).
+    Returns the exit status: 0 the command passes with all fixes and nothing remains, 1 something was rolled back or
+    findings remain, 2 the run failed, 3 the command says nothing (it fails before the fixes as well).
     """
-    from devicefix.cli.check import FOUND, OK, complain, configuration
-    from devicefix.engine.run import run
-    from devicefix.verify.guard import write_verified
+    from devicefix.engine.run import Job
+    from devicefix.verify.guard import VERIFIED, write_verified
 
-    assert options.verify is not None
-    config = configuration(options)
-    paths = options.paths or ["."]
-    rendering = _Rendering(config)
-    changes: list[RuleInFile] = []
-    failed = False
-    remaining = 0
-    for outcome in run(paths, config.for_path(paths[0]), "diff", settings_of=config.for_path):
-        for error in outcome.errors:
-            complain(str(error))
-            failed = True
-        remaining += len(outcome.findings)
-        if outcome.applied:
-            path = Path(outcome.path)
-            rendering.add(path)
-            counts = Counter((finding.code, finding.name) for finding in outcome.applied)
-            changes += [RuleInFile(path, code, name, count) for (code, name), count in sorted(counts.items())]
-    if not changes:
-        print("There is nothing to fix; the command was not run.")
-        return 2 if failed else FOUND if remaining else OK
+    command = session.options.verify or ""
+    where = session.options.verify_on
+    problem = _prepare(where)
+    if problem:
+        complain(problem)
+        return FAILED
+    before = list(session.files(paths, "check"))
+    fixable = [Path(o.path) for o in before if any(f.fix for f in o.findings) and not o.errors]
+    job = Job(
+        session.settings,
+        "write",
+        rules=session.rules,
+        analyse=session.analyse,
+        roots=tuple(paths),
+        settings_of=session.configuration.for_path,
+    )
+    candidates = Candidates(fixable, job, session.filters(paths))
+    if not candidates.all:
+        return session.finish(before)
+    guard = "simulated" if where == "simulated" else "here"
+    report = write_verified(command, candidates.all, candidates.render, where=guard, announce=_announce)
+    status = session.finish(_after(session, before, report))
+    return status if report.verdict == VERIFIED or status == FAILED else report.status
 
-    def announce(report: GuardReport[RuleInFile]) -> None:
-        print(report.as_text(), end="")
-        for change in report.kept:
-            print(f"  kept: {change}")
 
-    report = write_verified(options.verify, changes, rendering, where=options.verify_on, announce=announce)
-    if report.status:
-        return report.status
-    return 2 if failed else FOUND if remaining else OK
+def _prepare(where: str) -> str:
+    """Make the commands see the right devices; says what is in the way."""
+    if where == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    elif where == "cuda":
+        test = "import sys, torch; sys.exit(not torch.cuda.is_available())"
+        if subprocess.run([sys.executable, "-c", test], capture_output=True, check=False).returncode:
+            return "--verify-on cuda: torch sees no CUDA device here"
+    return ""
+
+
+def _announce(report: GuardReport[Candidate]) -> None:
+    print(report.as_text(), end="", file=sys.stderr, flush=True)
+
+
+def _after(session: Session, before: list[Outcome], report: GuardReport[Candidate]) -> list[Outcome]:
+    """The outcomes with what was fixed, and with what is found in the files as they are now."""
+    kept: dict[Path, list[Candidate]] = {}
+    for candidate in report.kept:
+        kept.setdefault(candidate.path, []).append(candidate)
+    if not kept:
+        return before
+    touched = [outcome.path for outcome in before if Path(outcome.path).absolute() in kept]
+    again = {outcome.path: outcome for outcome in session.files(touched, "check")}
+    after = []
+    for outcome in before:
+        now = again.get(outcome.path, outcome)
+        for candidate in kept.get(Path(outcome.path).absolute(), ()):
+            now.applied += candidate.findings
+        after.append(now)
+    return after

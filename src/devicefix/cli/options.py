@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from devicefix.settings import OUTPUT_FORMATS
 
 COMMANDS = frozenset(("check", "rule", "rules", "run", "verify", "inspect", "server", "config", "clean"))
+VERIFY_ON = ("here", "simulated", "cuda", "cpu")
 
 
 @dataclass
@@ -40,8 +41,34 @@ class CheckOptions:
     isolated: bool = False
     no_cache: bool = False
     cache_dir: str | None = None
+    baseline: str | None = None
+    write_baseline: str | None = None
+    changed_only: bool = False
+    base: str | None = None
+    watch: bool = False
     verify: str | None = None  #: a command that the fixes must not break
     verify_on: str = "here"
+    #: fields of `Settings` by name, as they are given on the command line: text, or a list of texts
+    fields: dict[str, str | list[str]] = field(default_factory=dict)
+
+    @property
+    def problem(self) -> str:
+        """What goes together with what; empty if all is well."""
+        kinds = {
+            "--diff": self.diff,
+            "--write": self.write,
+            "--add-ignore": self.add_ignore,
+            "--write-baseline": self.write_baseline is not None,
+            "--watch": self.watch,
+        }
+        chosen = [name for name, given in kinds.items() if given]
+        if len(chosen) > 1:
+            return f"{' and '.join(chosen)} exclude each other"
+        if self.base is not None and not self.changed_only:
+            return "--base goes with --changed-only"
+        if self.verify is not None and not self.write:
+            return "--verify goes with --write"
+        return ""
 
 
 _FLAGS = {
@@ -60,6 +87,8 @@ _FLAGS = {
     "-v": ("verbose", True),
     "--isolated": ("isolated", True),
     "--no-cache": ("no_cache", True),
+    "--changed-only": ("changed_only", True),
+    "--watch": ("watch", True),
 }
 _LISTS = {"--select": "select", "--ignore": "ignore", "--extend-select": "extend_select", "--exclude": "exclude"}
 _VALUES = {
@@ -68,6 +97,9 @@ _VALUES = {
     "--color": "color",
     "--config": "config",
     "--cache-dir": "cache_dir",
+    "--baseline": "baseline",
+    "--write-baseline": "write_baseline",
+    "--base": "base",
     "--jobs": "jobs",
     "-j": "jobs",
 }
@@ -108,9 +140,7 @@ def parse_quickly(arguments: Sequence[str]) -> CheckOptions | None:
                 return None
         else:
             return None
-    if options.diff + options.write + options.add_ignore > 1:
-        return None
-    return options
+    return None if options.problem else options
 
 
 def _set_value(options: CheckOptions, attribute: str, value: str) -> bool:

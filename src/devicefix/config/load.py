@@ -55,8 +55,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     return data
 
 
-def load(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The fields of `Settings` that a file sets, with those of the file that it extends. Raises `ConfigError`."""
+def load(path: Path, seen: tuple[Path, ...] = (), *, origins: dict[str, str] | None = None) -> dict[str, Any]:
+    """The fields of `Settings` that a file sets, with those of the file that it extends. Raises `ConfigError`.
+
+    ``origins`` is filled with the place where each was set.
+    """
     from devicefix.config.schema import BY_NAME, EXTEND, BadValue
 
     resolved = path.resolve()
@@ -69,7 +72,7 @@ def load(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise ConfigError(str(path), f"`{_TABLE}` must be a table", _line(path, "devicefix", False))
     fields: dict[str, Any] = {}
     if EXTEND in table:
-        fields = _extended(path, table[EXTEND], in_pyproject, (*seen, resolved))
+        fields = _extended(path, table[EXTEND], in_pyproject, (*seen, resolved), origins)
     for name, value in table.items():
         if name == EXTEND:
             continue
@@ -81,10 +84,15 @@ def load(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
         except BadValue as error:
             message = f"`{key.name}` must be {error}, not {_shown(value)}"
             raise ConfigError(str(path), message, _line(path, name, in_pyproject)) from None
+        if origins is not None:
+            line = _line(path, name, in_pyproject)
+            origins[key.field] = f"{path}:{line}" if line else str(path)
     return fields
 
 
-def _extended(path: Path, value: Any, in_pyproject: bool, seen: tuple[Path, ...]) -> dict[str, Any]:
+def _extended(
+    path: Path, value: Any, in_pyproject: bool, seen: tuple[Path, ...], origins: dict[str, str] | None
+) -> dict[str, Any]:
     line = _line(path, "extend", in_pyproject)
     if not isinstance(value, str):
         raise ConfigError(str(path), f"`extend` must be the path of a settings file, not {_shown(value)}", line)
@@ -92,7 +100,7 @@ def _extended(path: Path, value: Any, in_pyproject: bool, seen: tuple[Path, ...]
     if not other.is_file():
         raise ConfigError(str(path), f"`extend`: there is no file {other}", line)
     try:
-        return load(other, seen)
+        return load(other, seen, origins=origins)
     except ConfigError as error:
         if error.message == "extends itself":
             raise ConfigError(str(path), "`extend` goes round in a circle", line) from None

@@ -25,6 +25,7 @@ class Configuration:
     isolated: bool = False
     _by_folder: dict[Path, Settings] = field(default_factory=dict)
     _by_file: dict[Path | None, Settings] = field(default_factory=dict)
+    _origins: dict[int, dict[str, str]] = field(default_factory=dict)
 
     @property
     def files(self) -> list[Path]:
@@ -39,6 +40,22 @@ class Configuration:
             return self._from_file(self.file)
         absolute = Path(path).absolute()
         return self._for_folder(absolute if absolute.is_dir() else absolute.parent)
+
+    def explained(self, path: Path | str) -> list[tuple[str, Any, str]]:
+        """Key, value and origin of every setting for a file or folder. Raises `ConfigError`."""
+        from devicefix.config.schema import KEYS
+
+        settings = self.for_path(path)
+        origins = self._origins.get(id(settings), {})
+        rows = []
+        for key in KEYS:
+            value = getattr(settings, key.field)
+            if key.field in self.overrides or key.field in self.added:
+                origin = "command line"
+            else:
+                origin = origins.get(key.field, "default")
+            rows.append((key.name, key.shown(value), origin))
+        return rows
 
     def _for_folder(self, folder: Path) -> Settings:
         known = self._by_folder.get(folder)
@@ -55,13 +72,15 @@ class Configuration:
     def _from_file(self, file: Path | None) -> Settings:
         if file not in self._by_file:
             fields: dict[str, Any] = {}
+            origins: dict[str, str] = {}
             if file is not None:
                 if not file.is_file():
                     raise ConfigError(str(file), "there is no such settings file")
-                fields = load(file)
+                fields = load(file, origins=origins)
                 fields["root"] = str(file.absolute().parent)
             fields.update(self.overrides)
             for name, values in self.added.items():
                 fields[name] = (*fields.get(name, ()), *values)
-            self._by_file[file] = replace(Settings(), **fields)
+            self._by_file[file] = made = replace(Settings(), **fields)
+            self._origins[id(made)] = origins
         return self._by_file[file]

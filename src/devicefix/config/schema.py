@@ -27,6 +27,14 @@ class Key:
     expects: str
     help: str
 
+    def shown(self, value: Any) -> Any:
+        """The value as it would be written in a settings file; None where it is not set."""
+        if self.expects == "table":
+            return {pattern: list(rules) for pattern, rules in value}
+        if self.expects == "version":
+            return ".".join(map(str, value)) if value else None
+        return list(value) if isinstance(value, tuple) else value
+
 
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
@@ -98,3 +106,24 @@ BY_NAME = {key.name: key for key in KEYS}
 #: Keys that hold selectors of rules.
 OF_RULES = ("select", "extend-select", "ignore", "extend-safe-fixes", "extend-unsafe-fixes", "unfixable")
 EXTEND = "extend"
+
+#: keys whose values on the command line come on top of those of the file
+ADDED = frozenset(
+    ("per_file_ignores", "extend_safe_fixes", "extend_unsafe_fixes", "unfixable", "modules", "in_place_containers",
+     "copying_containers", "ignore", "extend_select", "exclude")
+)  # fmt: skip
+
+
+def from_command_line(field: str, given: str | list[str]) -> Any:
+    """The value of a field from what the command line says. Raises `BadValue`."""
+    key = next(key for key in KEYS if key.field == field)
+    if field == "per_file_ignores":
+        pairs = [str(text).rpartition(":") for text in given]
+        if not all(pattern and rules for pattern, _, rules in pairs):
+            raise BadValue("`PATTERN:RULE,RULE`")
+        return tuple((pattern, tuple(_split(rules))) for pattern, _, rules in pairs)
+    return key.read(given == "True" if field == "persistent_buffers" else given)
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

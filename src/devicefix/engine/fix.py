@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,11 +51,15 @@ def fix_source(
     rules: Sequence[Rule] | None = None,
     analyse: Analyse | None = None,
     checked: CheckResult | None = None,
+    leave: Collection[Finding] = (),
+    grow: bool = True,
 ) -> FixResult:
     """Make every allowed fix and prove the result.
 
     ``unsafe`` overrides the settings; ``only`` limits the fixes to these rule codes; ``checked`` saves the first
-    check. The text is returned unchanged when the fixes do not settle. Errors are in the result.
+    check. Findings of it in ``leave`` are neither repaired nor among the remaining ones; without ``grow`` findings that
+    appear only after other fixes are not repaired. The text is returned unchanged when the fixes do not settle. Errors
+    are in the result.
     """
     settings = settings or Settings()
     check = _Checker(project, settings, rules, analyse)
@@ -63,12 +67,13 @@ def fix_source(
     allow_unsafe = settings.unsafe_fixes if unsafe is None else unsafe
     barred: frozenset[str] = frozenset()
     while True:
-        run = _Run(check, first, allow_unsafe, frozenset(only), barred)
+        run = _Run(check, first, allow_unsafe, frozenset(only), barred, leave, grow)
         if run.settled:
             return run.result
         # Fixes of some rule undo each other's work: leave out the rules that were still busy and begin again.
         if not run.busy:
-            return FixResult(source, source, remaining=first.findings, errors=[*first.errors, _unsettled(source)])
+            remaining = [finding for finding in first.findings if finding not in leave]
+            return FixResult(source, source, remaining=remaining, errors=[*first.errors, _unsettled(source)])
         barred |= run.busy
 
 
@@ -80,10 +85,19 @@ class _Run:
     """One attempt to bring a source to rest."""
 
     def __init__(
-        self, check: _Checker, first: CheckResult, unsafe: bool, only: frozenset[str], barred: frozenset[str]
+        self,
+        check: _Checker,
+        first: CheckResult,
+        unsafe: bool,
+        only: frozenset[str],
+        barred: frozenset[str],
+        leave: Collection[Finding],
+        grow: bool,
     ) -> None:
         self.check = check
         self.current = first
+        self.left = {self._key(finding) for finding in leave}
+        self.open = None if grow else {self._key(finding) for finding in first.findings}
         self.unsafe = unsafe
         self.only = only
         self.barred = barred
@@ -117,7 +131,10 @@ class _Run:
     def _open(self, finding: Finding) -> bool:
         if self.only and finding.code not in self.only:
             return False
-        return finding.code not in self.barred and self._key(finding) not in self.refusals
+        key = self._key(finding)
+        if key in self.left or (self.open is not None and key not in self.open):
+            return False
+        return finding.code not in self.barred and key not in self.refusals
 
     def _key(self, finding: Finding) -> tuple[str, int, int]:
         source = self.current.source
@@ -187,6 +204,9 @@ class _Run:
             (code, moved.behind(start), moved.before(end)): reason
             for (code, start, end), reason in self.refusals.items()
         }
+        self.left = {(code, moved.behind(start), moved.before(end)) for code, start, end in self.left}
+        if self.open is not None:
+            self.open = {(code, moved.behind(start), moved.before(end)) for code, start, end in self.open}
         self.result.applied += [finding for unit in units for finding in unit.findings]
         self.current = after
 
@@ -199,6 +219,8 @@ class _Run:
         self.result.source = self.current.source
         self.result.remaining = []
         for finding in self.current.findings:
+            if self._key(finding) in self.left:
+                continue
             reason = self.refusals.get(self._key(finding))
             self.result.remaining.append(withdrawn(finding, reason) if reason and finding.fix else finding)
 

@@ -29,6 +29,7 @@ class Outcome:
     applied: list[Finding]
     diff: str = ""
     lines: dict[tuple[int, int], str] | None = None  #: (cell, line) -> text of the lines that findings start on
+    scopes: list[str] | None = None  #: for each finding the function or class that it stands in
     text: str | None = None  #: the text that ``edits`` refer to, when they were asked for
     edits: list[list[TextEdit]] | None = None  #: for each finding the edits of its fix, when they were asked for
     notebook: bool = False
@@ -36,5 +37,6 @@ class Outcome:
     ignored: int = 0  #: how many suppressions were written
     skipped: bool = False  #: whether a look at the bytes was enough
     more_unsafe: int = 0  #: how many findings only ``--unsafe-fixes`` would repair
+    hidden: int = 0  #: how many findings were known before, or are on old lines
     used: Used | None = None  #: for the cache; None: not to be kept
     cached: bool = False  #: whether it comes from the cache

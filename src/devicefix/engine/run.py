@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from devicefix.engine.errors import FileError, UnknownRule
 from devicefix.engine.outcome import Outcome, Used
+from devicefix.engine.projects import Projects
 from devicefix.findings import Finding
 from devicefix.settings import Settings
 from devicefix.source.discover import discover
@@ -21,10 +22,11 @@ from devicefix.source.load import load_source, read_bytes
 from devicefix.source.stamps import NO_STAMP, Stamp, stamp_of
 
 if TYPE_CHECKING:
-    from devicefix.analysis.project import Project
     from devicefix.analysis.trace import Trace
     from devicefix.engine.cache import Cache
     from devicefix.engine.check import Analyse
+    from devicefix.engine.filters import Filter
+    from devicefix.engine.results import CheckResult
     from devicefix.rules.base import Rule
     from devicefix.source.text import SourceText
 
@@ -46,6 +48,7 @@ class Job:
     roots: tuple[str, ...] = ()
     settings_of: SettingsOf | None = None
     traced: bool = False  #: whether outcomes tell what they came from
+    filters: tuple[Filter, ...] = ()  #: findings that they hide are neither reported nor repaired
 
     def settings_for(self, path: Path | str) -> Settings:
         """The settings that hold for a file."""
@@ -62,18 +65,21 @@ def run(
     analyse: Analyse | None = None,
     settings_of: SettingsOf | None = None,
     cache: Callable[[], Path] | None = None,
+    filters: Sequence[Filter] = (),
+    on_total: Callable[[int], None] | None = None,
 ) -> Iterator[Outcome]:
     """The outcome of every file, in the order of discovery. One broken file never stops the rest.
 
     ``settings_of`` gives the settings for a path where they differ; they must not differ in rules that do not exist.
-    ``cache`` tells the folder in which results are kept; None: nowhere.
+    ``cache`` tells the folder in which results are kept; None: nowhere. ``on_total`` is told the number of files.
 
     ``write`` writes each file as soon as its fixes are proven. Raises `UnknownRule` before any file is read.
     """
     check_selectors(settings, rules)
     paths = list(paths)
     traced = cache is not None and rules is None and analyse is None
-    job = Job(settings, mode, want_edits, rules, analyse, tuple(str(path) for path in paths), settings_of, traced)
+    roots = tuple(str(path) for path in paths)
+    job = Job(settings, mode, want_edits, rules, analyse, roots, settings_of, traced, tuple(filters))
     gc.freeze()  # what was imported stays; the collector need not look at it again
     found: list[Path | DiscoveryError] = []
     for path in paths:
@@ -82,10 +88,23 @@ def run(
         found += discover([path], own)
     found = _once(found)
     files = [item for item in found if isinstance(item, Path)]
+    if on_total is not None:
+        on_total(len(found))
     outcomes = _through_cache(files, job, cache) if cache is not None and traced else outcomes_of(files, job)
     with contextlib.closing(outcomes):
         for item in found:
-            yield _failed(item) if isinstance(item, DiscoveryError) else next(outcomes)
+            yield _failed(item) if isinstance(item, DiscoveryError) else _filtered(next(outcomes), job)
+
+
+def _filtered(outcome: Outcome, job: Job) -> Outcome:
+    """The outcome of a check without hidden findings; where something was changed, they were left out before."""
+    if not job.filters or not (job.mode == "check" or outcome.cached):
+        return outcome
+    from devicefix.engine.filters import apply
+
+    apply(job.filters, outcome)
+    _count_unsafe(outcome, job.settings_for(outcome.path))
+    return outcome
 
 
 def check_selectors(settings: Settings, rules: Sequence[Rule] | None) -> None:
@@ -176,59 +195,6 @@ def _count_unsafe(outcome: Outcome, settings: Settings) -> None:
         outcome.more_unsafe = sum(f.applicability is Applicability.UNSAFE for f in outcome.findings)
 
 
-#: text of modules (characters) that is kept between two files: the trees of a million take about 80 MB
-KEPT_TEXT = 500_000
-
-#: text (bytes) after which the collector runs: what one analysis leaves behind goes round in circles
-COLLECTED_TEXT = 200_000
-
-
-class Projects:
-    """The project that resolves imports between the files of one run; made when the first file needs it."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._project: Project | None = None
-        self._since_collected = 0
-        self._stamp: tuple[Path, Stamp] | None = None
-
-    @property
-    def ready(self) -> Project | Callable[[], Project | None] | None:
-        """The project for the next file, or what makes it if none has been needed yet."""
-        return self.get() if self._project is not None else self.get
-
-    def get(self) -> Project | None:
-        """The project; None when somebody else's analysis is used."""
-        if self._job.analyse is not None:
-            return None
-        if self._project is None:
-            from devicefix.analysis.project import Project
-
-            self._project = Project([Path(root) for root in self._job.roots], None)
-        self._project.trim(KEPT_TEXT)
-        self._project.begin()
-        if self._stamp is not None:
-            path, stamp = self._stamp
-            self._project.stamps[path.absolute()] = stamp
-        return self._project
-
-    def stamp(self, path: Path, stamp: Stamp) -> None:
-        """Note when the next file was changed last, as seen before it was read."""
-        self._stamp = path, stamp
-
-    def done(self, size: int) -> None:
-        """A file of ``size`` bytes has been analysed and nobody holds its facts any more."""
-        self._since_collected += size
-        if self._since_collected >= COLLECTED_TEXT:
-            self._since_collected = 0
-            gc.collect()
-
-    @property
-    def trace(self) -> Trace | None:
-        """What the last analysis asked for."""
-        return None if self._project is None else self._project.trace
-
-
 def process(path: Path, job: Job, projects: Projects | None = None) -> Outcome:
     """Read and treat one file."""
     stamp = stamp_of(path)
@@ -267,7 +233,7 @@ def process_bytes(
         if projects is not None and stamp != NO_STAMP:
             projects.stamp(source.path, stamp)
         outcome = treat(source, job, projects)
-        if job.traced and projects is not None:
+        if job.traced and projects is not None and not outcome.hidden:
             outcome.used = _used(raw, stamp, projects.trace)
         if projects is not None:
             projects.done(len(raw))
@@ -307,11 +273,15 @@ def treat(source: SourceText, job: Job, projects: Projects | None = None) -> Out
     settings = job.settings_for(source.path)
     ready = projects.ready if projects is not None else None
     result = check_source(source, project=ready, settings=settings, rules=job.rules, analyse=job.analyse)
+    hidden = _hide(result, job)
     outcome = Outcome(source.name, result.findings, list(result.errors), [], notebook=source.is_notebook)
+    outcome.hidden = len(hidden)
+    if hidden:
+        outcome.findings = [finding for finding in result.findings if finding not in hidden]
     shown = source
-    if job.mode == "ignore" and result.findings:
+    if job.mode == "ignore" and outcome.findings:
         _ignore(source, outcome)
-    elif job.mode in ("diff", "write") and any(finding.fix for finding in result.findings):
+    elif job.mode in ("diff", "write") and any(finding.fix for finding in outcome.findings):
         from devicefix.engine.fix import fix_source
 
         project = projects.get() if projects is not None else None
@@ -322,6 +292,7 @@ def treat(source: SourceText, job: Job, projects: Projects | None = None) -> Out
             rules=job.rules,
             analyse=job.analyse,
             checked=result,
+            leave=hidden,
         )
         if project is not None:
             project.forget(source.path)  # it has seen texts that were tried
@@ -338,6 +309,10 @@ def treat(source: SourceText, job: Job, projects: Projects | None = None) -> Out
         outcome.findings = fixed.remaining
         shown = fixed.source
     _count_unsafe(outcome, settings)
+    if outcome.findings:
+        from devicefix.engine.scopes import scopes_of
+
+        outcome.scopes = scopes_of(shown, outcome.findings)
     outcome.lines = {(f.span.cell, f.span.start.line): shown.line_text(f.span) for f in outcome.findings}
     if job.want_edits and outcome.findings:
         from devicefix.engine.results import CheckResult
@@ -347,6 +322,16 @@ def treat(source: SourceText, job: Job, projects: Projects | None = None) -> Out
         outcome.text = shown.text
     outcome.findings = [_without_changes(finding) for finding in outcome.findings]
     return outcome
+
+
+def _hide(result: CheckResult, job: Job) -> list[Finding]:
+    """The findings that filters hide where something is to be changed; a mere check is filtered afterwards."""
+    if not job.filters or job.mode == "check":
+        return []
+    from devicefix.engine.filters import hidden_by, seen_in
+
+    answers = hidden_by(job.filters, seen_in(result))
+    return [finding for finding, gone in zip(result.findings, answers, strict=True) if gone]
 
 
 def _ignore(source: SourceText, outcome: Outcome) -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
     from devicefix.engine.outcome import Outcome
-    from devicefix.engine.run import Job, Projects
+    from devicefix.engine.projects import Projects
+    from devicefix.engine.run import Job
 
 ENOUGH_BYTES = 1_500_000  #: below this a second interpreter starts up for longer than it helps
 CHUNK = 16  #: files per task
@@ -101,7 +102,7 @@ def _start(job: Job, stop: Event) -> None:
 
     global _state
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run
-    from devicefix.engine.run import Projects
+    from devicefix.engine.projects import Projects
 
     _state = (job, Projects(job), stop)
     gc.freeze()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis import attributes
 from devicefix.analysis.attributes import TensorAttribute
-from devicefix.analysis.buffers import copies_per_call, graph_attributes, registrable, registration
+from devicefix.analysis.buffers import copies_per_call, graph_attributes, registrable, registration, registration_doubt
 from devicefix.analysis.lookups import is_lookup_table
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -87,7 +87,10 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
         tuples = [s for s in statements if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple)]
         group = f"split:{tuples[0].lineno}" if tuples else ""
         repair = fix(
-            f"register `{attribute.name}` as a buffer", *registration(facts, attribute, statements), group=group
+            f"register `{attribute.name}` as a buffer",
+            *registration(facts, attribute, statements),
+            unsafe=registration_doubt(facts),
+            group=group,
         )
     yield finding(facts, CODE, NAME, node, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
 

@@ -17,12 +17,13 @@ def as_data(outcome: Outcome) -> list[Any]:
         [[cell, line, text] for (cell, line), text in (outcome.lines or {}).items()],
         edits,
         outcome.notebook,
+        outcome.scopes,
     ]
 
 
 def outcome_of(data: list[Any], path: Path | str) -> Outcome:
     """The inverse of `as_data`, for the file as it is called in this run. Raises for data that it did not make."""
-    findings, lines, edits, notebook = data
+    findings, lines, edits, notebook, scopes = data
     name = str(path)
     return Outcome(
         name,
@@ -32,6 +33,7 @@ def outcome_of(data: list[Any], path: Path | str) -> Outcome:
         lines={(cell, line): text for cell, line, text in lines},
         edits=None if edits is None else [[TextEdit(*edit) for edit in own] for own in edits],
         notebook=notebook,
+        scopes=scopes,
     )
 
 

@@ -15,7 +15,7 @@ from devicefix.engine.cache.fingerprint import digest, digest_of, of_settings, p
 from devicefix.engine.cache.index import Entry, Index, content_of, is_recent
 from devicefix.engine.cache.places import prepare
 from devicefix.engine.cache.records import as_data, outcome_of
-from devicefix.engine.outcome import Outcome
+from devicefix.engine.outcome import Outcome, Used
 from devicefix.settings import Settings
 from devicefix.source.stamps import stamp_of
 
@@ -37,7 +37,7 @@ class Cache:
         self._index_file = self.here / f"{name}.index"
         self._records_file = self.here / f"{name}.findings"
         self._records: dict[str, Any] | None = None
-        self._new: dict[str, tuple[Entry, Outcome]] = {}
+        self._new: dict[str, tuple[Entry, Used, list[Any] | None]] = {}
         self._gone: set[str] = set()
         self._settings: dict[int, tuple[Settings, str]] = {}
         try:
@@ -101,7 +101,7 @@ class Cache:
         fixes = sum(finding.fix is not None for finding in outcome.findings)
         read = tuple(other for other, *_ in used.read)
         entry = Entry(self._key(settings), "", len(outcome.findings), fixes, outcome.skipped, read, names)
-        self._new[absolute] = entry, outcome
+        self._new[absolute] = entry, used, as_data(outcome) if outcome.findings else None
 
     def save(self) -> None:
         """Write what is new. A cache that cannot be written is no error."""
@@ -123,17 +123,14 @@ class Cache:
         for path in (*self._gone, *self._new):
             entries.pop(path, None)
         kept = {entry.record: records[entry.record] for entry in entries.values() if entry.record in records}
-        for path, (_entry, outcome) in self._new.items():
-            used = outcome.used
-            assert used is not None
+        for path, (_, used, _) in self._new.items():
             if stamp_of(path) == used.stamp:
                 states[path] = (*_lasting(used.stamp), used.digest)
         still = _Still(states)
-        for path, (entry, outcome) in self._new.items():
-            if path not in states or not still.holds(outcome, entry):
+        for path, (entry, used, data) in self._new.items():
+            if path not in states or not still.holds(used, entry):
                 continue
-            if outcome.findings:
-                data = as_data(outcome)
+            if data is not None:
                 record = digest(json.dumps(data).encode("utf-8", "surrogatepass"))
                 kept[record] = data
                 entry = Entry(
@@ -167,10 +164,8 @@ class _Still:
         self._stamps: dict[str, tuple[int, int]] = {}
         self._there: dict[str, bool] = {}
 
-    def holds(self, outcome: Outcome, entry: Entry) -> bool:
+    def holds(self, used: Used, entry: Entry) -> bool:
         """Whether a result may be kept: nothing that it came from has changed since it was looked at."""
-        used = outcome.used
-        assert used is not None
         return all(self._same(path, (mtime, size)) for path, mtime, size in used.read) and all(
             self._is_there(path) is there for path, there in entry.names
         )
