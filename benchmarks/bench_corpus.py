@@ -66,7 +66,7 @@ def whole_corpus(corpus: Path, ruff: str) -> None:
     row("floor: `ast.parse` of the files that mention torch", floor, floor)
     row("devicefix, check, in process", worker("check", corpus), floor)
     row("devicefix, `--diff`, in process", worker("diff", corpus), floor)
-    plain = [*DEVICEFIX, "--isolated", "--quiet", "--exit-zero"]
+    plain = [*DEVICEFIX, "--isolated", "--no-cache", "--silent", "--exit-zero"]
     row("`devicefix --jobs 1`", run([*plain, "--jobs", "1", str(corpus)]), floor)
     row("`devicefix --jobs 1 --diff`", run([*plain, "--jobs", "1", "--diff", str(corpus)]), floor)
     row("`devicefix`, all cores", run([*plain, str(corpus)]), floor)
@@ -88,7 +88,7 @@ def a_sample(torch: Sequence[Path], arguments: argparse.Namespace) -> None:
         floor = worker("floor", folder)
         row("floor: `ast.parse`", floor, floor)
         row("devicefix, check, in process", worker("check", folder), floor)
-        plain = [*DEVICEFIX, "--isolated", "--quiet", "--exit-zero", "--jobs", "1"]
+        plain = [*DEVICEFIX, "--isolated", "--no-cache", "--silent", "--exit-zero", "--jobs", "1"]
         row("`devicefix --jobs 1`", run([*plain, str(folder)]), floor)
         row("`devicefix --jobs 1 --diff`", run([*plain, "--diff", str(folder)]), floor)
         torchfix = [arguments.torchfix, "--select", "ALL", "--jobs", "1", str(folder)]

@@ -28,8 +28,9 @@ class Run:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This environment, with the source tree of the repository first."""
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), **more}
+    """This environment, with the source tree of the repository first, and with compiled files as where it is installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(ROOT / "src"), **more}
 
 
 def run(command: Sequence[str], *, keep: bool = False, env: Mapping[str, str] | None = None) -> Run:

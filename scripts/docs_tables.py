@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devicefix import fix
-from devicefix.config.schema import KEYS
+from devicefix.config.schema import KEYS, BadValue, Key
 from devicefix.engine.check import known_rules
 from devicefix.engine.diff import text_diff
 from devicefix.report.rule_page import sentence
@@ -31,6 +31,7 @@ FORMATS = {
     "gitlab": "GitLab's code quality report",
     "junit": "JUnit XML",
     "rdjson": "reviewdog's diagnostic format, with suggestions",
+    "azure": "issues of an Azure pipeline",
 }
 
 
@@ -71,8 +72,19 @@ def keys_table() -> str:
     defaults = Settings()
     for key in KEYS:
         default = getattr(defaults, key.field)
-        rows.append(f"| `{key.name}` | {key.expects} | {_toml(default)} | {key.help} |")
+        rows.append(f"| `{key.name}` | {_expected(key)} | {_toml(default)} | {key.help} |")
     return "\n".join(rows)
+
+
+def _expected(key: Key) -> str:
+    """What a key holds; where it is one of a few words, these."""
+    if key.expects != "choice":
+        return key.expects
+    try:
+        key.read(None)
+    except BadValue as error:
+        return ", ".join(f"`{choice}`" for choice in str(error).split(" or "))
+    return key.expects
 
 
 def _toml(value: object) -> str:
@@ -122,6 +134,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "options of run": lambda: options_table("run"),
     "options of verify": lambda: options_table("verify"),
     "options of inspect": lambda: options_table("inspect"),
+    "options of config": lambda: options_table("config"),
+    "options of clean": lambda: options_table("clean"),
 }
 
 

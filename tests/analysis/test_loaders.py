@@ -83,3 +83,63 @@ def test_a_loader_in_a_plain_list_of_tensors_is_no_loader() -> None:
         )
         == []
     )
+
+
+GRAPHS = """
+import torch
+from torch import nn
+from torch_geometric.loader import DataLoader, NeighborLoader
+
+
+def run(data, device):
+    net = nn.Linear(3, 2).to(device)
+    for batch in {loader}:
+        {body}
+"""
+
+
+@pytest.mark.parametrize("loader", ["DataLoader(data)", "NeighborLoader(data, num_neighbors=[2])"])
+@pytest.mark.parametrize("body", ["net(batch.x)", "loss = net(batch.x) + batch.y", "print(net(batch.x[batch.mask]))"])
+def test_graphs_are_moved_as_a_whole(loader: str, body: str) -> None:
+    from devicefix import fix
+
+    text = GRAPHS.format(loader=loader, body=body)
+    assert codes(text) == ["DVF501"]
+    assert f"for batch in {loader}:\n        batch = batch.to(device)\n        {body}" in fix(text).new_text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "batch.to(device); net(batch.x)",
+        "batch = batch.to(device); net(batch.x)",
+        "net(batch.x.to(device))",
+        "prepare(batch); net(batch.x)",
+        "sizes = batch.x.shape, batch.num_graphs",
+        "net(batch.x.float())",
+    ],
+)
+def test_graphs_that_are_moved_or_not_used_there(body: str) -> None:
+    assert codes(GRAPHS.format(loader="DataLoader(data)", body=body)) == []
+
+
+def test_graphs_of_placed_data() -> None:
+    assert codes(GRAPHS.format(loader="DataLoader([d.to(device) for d in data])", body="net(batch.x)")) == []
+    assert codes(GRAPHS.format(loader="NeighborLoader(data.to(device))", body="net(batch.x)")) == []
+
+
+def test_attributes_of_a_batch_of_another_kind_are_reported() -> None:
+    from devicefix import fix
+
+    text = GRAPHS.format(loader="DataLoader(data)", body="net(batch.x)").replace("torch_geometric.loader", "torch.utils.data")
+    text = text.replace(", NeighborLoader", "")
+    assert codes(text) == ["DVF501"]
+    assert fix(text, unsafe=True).new_text == text
+
+
+@pytest.mark.parametrize("name", ["T", "mT", "data", "real", "shape"])
+def test_an_attribute_that_tensors_have_says_nothing_of_the_batch(name: str) -> None:
+    text = GRAPHS.format(loader="DataLoader(data)", body=f"y = batch.{name}").replace(
+        "torch_geometric.loader", "torch.utils.data"
+    )
+    assert codes(text.replace(", NeighborLoader", "")) == []

@@ -26,6 +26,42 @@ def device(text: str) -> str | None:
     return new[0].partition("device=")[2].partition(",")[0].partition(")")[0]
 
 
+def test_settings_that_a_model_was_moved_by_name_its_device() -> None:
+    text = source(
+        """
+        class Options:
+            def __init__(self, device):
+                self.device = device
+                self.spare_device = "cpu"
+
+        def draw(net, options):
+            return net(torch.zeros(2, 3))
+
+        def run(device):
+            options = Options(device)
+            return draw(nn.Linear(3, 3).to(options.device), options)
+        """
+    )
+    assert device(text) == "options.device"
+
+
+def test_settings_of_another_device_do_not() -> None:
+    text = source(
+        """
+        class Options:
+            def __init__(self, device):
+                self.device = device
+
+        def draw(net, options):
+            return net(torch.zeros(2, 3))
+
+        def run(device, other):
+            return draw(nn.Linear(3, 3).to(device), Options(other))
+        """
+    )
+    assert device(text) == "next(net.parameters("  # up to the first parenthesis
+
+
 ORDER = [
     pytest.param("return x + torch.zeros(3)", "x.device", id="what-it-meets"),
     pytest.param("h = self.fc(x)\nreturn h + torch.zeros(3)", "h.device", id="what-it-meets-before-the-input"),

@@ -10,6 +10,7 @@ import pytest
 import toy
 from devicefix.cli.check import run_check
 from devicefix.cli.options import parse_quickly
+from devicefix.settings import OUTPUT_FORMATS
 
 CODE = "import torch\nx.to(d)\na = torch.zeros(3)\nb = torch.rand(3)\n"
 SAFE = "import torch\nx = x.to(d)\na = torch.zeros(3, device=x.device)\nb = torch.rand(3)\n"
@@ -155,7 +156,7 @@ def test_one_broken_file_never_stops_the_rest(capsys: pytest.CaptureFixture[str]
         "b.py:1:7",
         "c.py:1:6",
         "d.py:1:1",
-        "e.ipynb",
+        "e.ipynb:1:2",
     ]
     assert "no such file" in err
     assert "Python 2" in err
@@ -178,11 +179,37 @@ def test_exit_zero_hides_findings_but_not_failures() -> None:
     assert run("--exit-zero", "missing.py") == 2
 
 
-def test_quiet_prints_errors_only(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("-q", "a.py", "missing.py") == 2
+def test_quiet_prints_findings_and_errors_only(capsys: pytest.CaptureFixture[str]) -> None:
+    run("--output-format", "concise", "a.py")
+    whole = capsys.readouterr().out
+    assert run("-q", "--output-format", "concise", "a.py", "missing.py") == 2
+    out, err = capsys.readouterr()
+    assert whole.startswith(out)
+    assert "DVF101" in out
+    assert "Found" not in out
+    assert "missing.py" in err
+    assert run("-q", "--statistics", "--output-format", "concise", "a.py") == 1
+    assert capsys.readouterr().out.count("dropped-move") == 1
+    assert run("-q", "clean.py") == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", OUTPUT_FORMATS)
+def test_quiet_leaves_what_machines_read(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if name in ("full", "concise"):
+        return
+    run("--output-format", name, "a.py")
+    loud = capsys.readouterr().out
+    run("-q", "--output-format", name, "a.py")
+    assert capsys.readouterr() == (loud, "")
+
+
+def test_silent_prints_errors_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("-s", "--statistics", "a.py", "missing.py") == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "missing.py" in err
+    assert err.count("\n") == 1
 
 
 def test_verbose_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:

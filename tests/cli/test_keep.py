@@ -34,7 +34,10 @@ def test_config_shows_values_and_where_they_come_from(folder: Path, capsys: pyte
     Path("base.toml").write_text('ignore = ["DVF4"]\ntorch-version = "2.1"\n')
     Path("devicefix.toml").write_text('extend = "base.toml"\n\njobs = 2\n\n[per-file-ignores]\n"t*" = ["ALL"]\n')
     assert run(["config"]) == 0
-    rows = dict(row.split(" = ", 1) for row in capsys.readouterr().out.splitlines())
+    *rows_, last = capsys.readouterr().out.splitlines()
+    rows = dict(row.split(" = ", 1) for row in rows_)
+    assert last.startswith("# rules that run: DVF101, DVF102, ")
+    assert "DVF4" not in last
     assert rows["ignore"].split("#")[0].strip() == '["DVF4"]'
     assert rows["ignore"].endswith(f"# {folder / 'base.toml'}:1")
     assert rows["torch-version"].split("#")[0].strip() == '"2.1"'
@@ -47,12 +50,28 @@ def test_config_shows_values_and_where_they_come_from(folder: Path, capsys: pyte
 def test_config_of_a_file_in_another_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("sub").mkdir()
     Path("sub/pyproject.toml").write_text("[tool.devicefix]\nunsafe-fixes = true\n")
+    Path("sub/x.py").touch()
     assert run(["config", "sub/x.py", "--output-format", "json"]) == 0
-    rows = {row["key"]: row for row in json.loads(capsys.readouterr().out)}
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["path"] == "sub/x.py"
+    assert "DVF101" in shown["rules"]
+    rows = {row["key"]: row for row in shown["settings"]}
     assert rows["unsafe-fixes"] == {"key": "unsafe-fixes", "value": True, "from": f"{folder / 'sub/pyproject.toml'}:2"}
     assert rows["torch-version"] == {"key": "torch-version", "value": None, "from": "default"}
     assert run(["config", "--isolated", "sub/x.py", "--output-format", "json"]) == 0
-    assert all(row["from"] == "default" for row in json.loads(capsys.readouterr().out))
+    assert all(row["from"] == "default" for row in json.loads(capsys.readouterr().out)["settings"])
+    assert run(["config", "sub/y.py"]) == 2
+    assert capsys.readouterr().err == "devicefix: error: sub/y.py: there is no such file or folder\n"
+
+
+def test_config_names_the_rules_that_run_on_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("devicefix.toml").write_text('select = ["DVF1"]\n[per-file-ignores]\n"a.py" = ["DVF102", "DVF2"]\n')
+    rules = {}
+    for path in (".", "a.py", "b.py"):
+        assert run(["config", path]) == 0
+        rules[path] = capsys.readouterr().out.splitlines()[-1]
+    assert rules["."] == rules["b.py"] == "# rules that run: DVF101, DVF102, DVF103, DVF104"
+    assert rules["a.py"] == "# rules that run: DVF101, DVF103, DVF104"
 
 
 def test_mistakes_in_settings_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +150,9 @@ def test_the_cache_is_used_unless_told_otherwise(tmp_path: Path, capsys: pytest.
     assert (tmp_path / "other/CACHEDIR.TAG").exists()
 
 
-@pytest.mark.parametrize("output_format", ["full", "concise", "json", "sarif", "github", "gitlab", "junit", "rdjson"])
+@pytest.mark.parametrize(
+    "output_format", ["full", "concise", "json", "sarif", "github", "gitlab", "junit", "rdjson", "azure"]
+)
 def test_what_is_known_is_printed_in_the_same_way(output_format: str, capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for arguments in (["--no-cache"], [], []):
@@ -267,6 +288,7 @@ def test_watching_checks_again_after_a_change() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "devicefix", "--watch", "--output-format", "concise", "."],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "PYTHONPATH": source, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
     ) as process:  # fmt: skip
         assert process.stdout is not None
 
@@ -278,13 +300,16 @@ def test_watching_checks_again_after_a_change() -> None:
                     return seen
             raise AssertionError(seen)
 
-        assert "a.py:6:5: DVF101" in until("watching for changes")
-        time.sleep(1)
-        Path("notes.txt").write_text("no reason to check")
-        Path("a.py").write_text("import torch\n")
-        assert "All checks passed" in until("watching for changes")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) in (0, 130)
+        try:
+            assert "a.py:6:5: DVF101" in until("watching for changes")
+            time.sleep(1)
+            Path("notes.txt").write_text("no reason to check")
+            Path("a.py").write_text("import torch\n")
+            assert "All checks passed" in until("watching for changes")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) in (0, 130)
+        finally:
+            process.kill()
 
 
 def test_what_matters_to_watchers() -> None:

@@ -107,7 +107,21 @@ def test_a_named_file_holds_for_all_and_isolated_reads_none() -> None:
         ("jobs = -1\n", 1, "`jobs` must be a whole number, 0 or more, not `-1`"),
         ("jobs = true\n", 1, "not `true`"),
         ("torch-version = 2.4\n", 1, '`torch-version` must be a version such as "2.4", not `2.4`'),
-        ('[per-file-ignores]\n"a" = 1\n', 1, "a table from patterns to lists of rules"),
+        (
+            'per-file-ignores = ["a"]\n',
+            1,
+            '`per-file-ignores` must be a table from patterns to lists of rules, not `["a"]`',
+        ),
+        ('[per-file-ignores]\n"a" = 1\n', 2, '`per-file-ignores."a"` must be a list of rules, not `1`'),
+        ('jobs = 1\nper-file-ignores = { "a" = "DVF1" }\n', 2, 'must be a list of rules, not `"DVF1"`'),
+        ('per-file-ignores."b/*" = [2]\n', 1, '`per-file-ignores."b/*"` must be a list of rules, not `[2]`'),
+        ("unsafe-fixes = true\nunsafe_fixes = false\n", 2, "`unsafe_fixes` is the same as `unsafe-fixes`"),
+        ('modules = ["a.B", "no class"]\n', 1, '`modules` must be a list of classes such as "mylib.layers.Block"'),
+        ('in-place-containers = "a.B"\n', 1, "must be a list of classes"),
+        ("[tool.devicefix]\njobs = 1\n", 1, "the keys stand without `[tool.devicefix]`"),
+        ("jobs = 1\n\nselect = [\n", 3, "not valid TOML"),
+        ("a = " + "[" * 100_000, 0, "not valid TOML: nested too deeply"),
+        ('jobs = 1\n[exclude]\na = "b"\n', 2, "`exclude` must be a list of strings"),
         ("jobs = \n", 1, "not valid TOML"),
         ("jobs = 1\njobs = 2\n", 2, "not valid TOML"),
         ("extend = 1\n", 1, "`extend` must be the path of a settings file"),
@@ -129,10 +143,14 @@ def test_the_line_in_a_pyproject_is_that_of_our_table() -> None:
     with pytest.raises(ConfigError) as caught:
         Configuration().for_path("a.py")
     assert caught.value.line == 6
-    put("pyproject.toml", '[tool.devicefix.per-file-ignores]\n"a" = 1\n')
+    put("pyproject.toml", '["a"]\n"a" = 2\n[tool.devicefix.per-file-ignores]\n"b" = []\n"a" = 1\n')
     with pytest.raises(ConfigError) as caught:
         Configuration().for_path("a.py")
-    assert caught.value.line == 1
+    assert caught.value.line == 5
+    put("pyproject.toml", "[tool.other.exclude]\n[tool.devicefix.exclude]\na = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        Configuration().for_path("a.py")
+    assert caught.value.line == 2
 
 
 def test_a_broken_pyproject_of_others_is_not_our_business() -> None:
@@ -143,3 +161,23 @@ def test_a_broken_pyproject_of_others_is_not_our_business() -> None:
 def test_underscores_are_as_good_as_hyphens() -> None:
     put("devicefix.toml", "unsafe_fixes = true\n")
     assert Configuration().for_path("a.py").unsafe_fixes
+
+
+def test_a_byte_order_mark_is_no_mistake() -> None:
+    Path("devicefix.toml").write_bytes(b"\xef\xbb\xbfjobs = 3\n")
+    assert Configuration().for_path("a.py").jobs == 3
+
+
+def test_the_place_of_a_selector_is_known() -> None:
+    put("base.toml", 'unfixable = ["X1"]\n')
+    put("devicefix.toml", 'extend = "base.toml"\nignore = ["X2"]\n[per-file-ignores]\n"a" = ["X3"]\n')
+    configuration = Configuration({"select": ("X4",)}, {"ignore": ("X5",), "per_file_ignores": (("b", ("X6",)),)})
+    configuration.for_path("a.py")
+    places = {name: configuration.origin_of(name) for name in ("X1", "X2", "X3", "X4", "X5", "X6", "X7")}
+    assert places["X1"].endswith("base.toml:1: `unfixable`")
+    assert places["X2"].endswith("devicefix.toml:2: `ignore`")
+    assert places["X3"].endswith("devicefix.toml:3: `per-file-ignores`")
+    assert places["X4"] == "--select"
+    assert places["X5"] == "--ignore"
+    assert places["X6"] == "--per-file-ignores"
+    assert places["X7"] == ""

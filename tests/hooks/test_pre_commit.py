@@ -70,9 +70,9 @@ def project(folder: Path, released: Path, hook: str) -> Path:
     return folder
 
 
-def pre_commit(folder: Path, home: Path) -> subprocess.CompletedProcess[str]:
+def pre_commit(folder: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**CLEAN, "PRE_COMMIT_HOME": str(home)}
-    command = [sys.executable, "-m", "pre_commit", "run", "--all-files"]
+    command = [sys.executable, "-m", "pre_commit", *(arguments or ("run",)), "--all-files"]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -103,6 +103,19 @@ def test_the_fixing_hook_fails_once_and_then_passes(tmp_path: Path, released: Pa
     git(folder, "add", "-A")
     again = pre_commit(folder, home)
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+@pytest.mark.slow
+def test_the_hooks_can_be_tried_without_a_configuration(tmp_path: Path, released: Path, home: Path) -> None:
+    pytest.importorskip("pre_commit")
+    folder = project(tmp_path, released, "devicefix")
+    (folder / ".pre-commit-config.yaml").unlink()
+    checked = pre_commit(folder, home, "try-repo", str(released), "devicefix-check")
+    assert checked.returncode == 1, checked.stdout + checked.stderr
+    assert "train.py:7:1: DVF101" in checked.stdout
+    fixed = pre_commit(folder, home, "try-repo", str(released), "devicefix")
+    assert fixed.returncode == 1, fixed.stdout + fixed.stderr
+    assert (folder / "train.py").read_text(encoding="utf-8") == FIXED
 
 
 def test_the_hooks_are_valid() -> None:

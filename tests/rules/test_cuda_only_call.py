@@ -80,6 +80,10 @@ def test_a_helper_that_is_called_with_the_chosen_device() -> None:
     assert len(found(program)) == 1
 
 
+def test_a_call_before_anything_is_placed() -> None:
+    assert len(found("def work(device):\n    name = torch.cuda.get_device_name(0)\n    return nn.Linear(1, 1).to(device), name\n")) == 1
+
+
 @pytest.mark.parametrize(
     "call",
     ["torch.cuda.empty_cache()", "torch.cuda.manual_seed_all(0)", "torch.cuda.manual_seed(0)", "torch.cuda.memory_allocated()",
@@ -110,6 +114,8 @@ def test_guarded_calls(body: str) -> None:
     [
         "def f(x):\n    torch.cuda.synchronize()\n    return x.cuda()\n",  # for the card only
         "def f():\n    return torch.cuda.current_device()\n",
+        "def f(x):\n    rank = torch.cuda.current_device()\n    return x.to(f'cuda:{rank}')\n",
+        "def f(x, kind):\n    rank = torch.cuda.current_device()\n    return x.to(dtype=kind), rank\n",
         "def cuda_time(device: torch.device):\n    x = torch.ones(1, device=device)\n    torch.cuda.synchronize()\n    return x\n",
     ],
 )

@@ -95,6 +95,7 @@ SILENT = [
     pytest.param('device = torch.device("cuda:0")\nsecond = torch.device("cuda:1")', id="two-cards"),
     pytest.param('assert torch.cuda.is_available()\ndevice = torch.device("cuda")', id="asserted"),
     pytest.param('if not torch.cuda.is_available():\n    raise SystemExit("no card")\ndevice = torch.device("cuda")', id="left-early"),
+    pytest.param('def pair(x, y, first="cuda:0", second="cuda:1"):\n    return x.to(first), y.to(second)', id="two-cards-as-defaults"),
     pytest.param('torch.cuda.set_device(0)\ndevice = torch.device("cuda")', id="a-card-per-process"),
     pytest.param('try:\n    device = torch.device("cuda")\nexcept RuntimeError:\n    device = torch.device("cpu")', id="tried"),
     pytest.param('backend = "cuda"\ndevice = torch.device("cpu")', id="a-string-that-is-no-device"),

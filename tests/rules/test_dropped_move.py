@@ -43,6 +43,9 @@ ASSIGNED = [
     pytest.param("try:\n    x = torch.ones(2)\nfinally:\n    x.to(device)  # !\nreturn x", ["x = x.to(device)  # !"], id="finally"),
     pytest.param("x = torch.ones(2)\nwhile device:\n    x.to(device)  # !\n    device = x.sum()\nreturn x", ["x = x.to(device)  # !"], id="while"),
     pytest.param("x = torch.from_numpy(device)\nx.to('cuda')  # !\nreturn x", ["x = x.to('cuda')  # !"], id="from-numpy"),
+    pytest.param("x = torch.ones(2)\n(x.to(device) if device else x.cpu())  # !\nreturn x", ["x = (x.to(device) if device else x.cpu())  # !"], id="both-arms"),
+    pytest.param("d = {'a': torch.ones(2), \"b\": 1}\nd[\"a\"].to(device)  # !\nreturn d", ["d[\"a\"] = d[\"a\"].to(device)  # !"], id="double-quotes"),
+    pytest.param("d = {'a': torch.ones(2)}\nd['a'].to(device)  # !\nreturn d", ["d['a'] = d['a'].to(device)  # !"], id="single-quotes"),
     pytest.param("x = torch.ones(2)\nx.float().to(device)\nx.t().to(device)\nreturn x", [], id="views-have-no-name"),
 ]  # fmt: skip
 
@@ -124,6 +127,10 @@ REPORTS = [
     pytest.param("def run(device):\n    m = nn.Linear(2, 2)\n    m.weight.data.to(device)  # !\n    return m", "", id="data"),
     pytest.param("def run(device):\n    t = (torch.ones(2), torch.ones(2))\n    t[0].to(device)  # !\n    return t", "tuple", id="tuple-item"),
     pytest.param("from typing import NamedTuple\nclass P(NamedTuple):\n    x: torch.Tensor\ndef run(device):\n    p = P(torch.ones(2))\n    p.x.to(device)  # !\n    return p", "named tuple", id="named-tuple"),
+    pytest.param("from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef run(device):\n    p = P(torch.ones(2), 1)\n    p.x.to(device)  # !\n    return p", "named tuple", id="namedtuple-by-function"),
+    pytest.param("from collections import namedtuple\nclass P(namedtuple('B', ['x'])):\n    pass\ndef run(device):\n    p = P(torch.ones(2))\n    p.x.to(device)  # !\n    return p", "named tuple", id="class-of-a-namedtuple"),
+    pytest.param("def run(device):\n    x = torch.ones(2)\n    device and x.to(device)  # !\n    return x", "condition", id="and"),
+    pytest.param("def run(device):\n    x = torch.ones(2)\n    x.to(device) if device else None  # !\n    return x", "condition", id="one-arm"),
     pytest.param("def run(device):\n    ts = [torch.ones(2)]\n    [t.to(device) for t in ts if t.sum() > 0]  # !\n    return ts", "name", id="filtered-comprehension"),
 ]  # fmt: skip
 

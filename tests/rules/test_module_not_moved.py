@@ -132,6 +132,10 @@ REPORTED = {
     "built in forward": "class Net(nn.Module):\n    def forward(self, x):\n        return nn.Linear(3, 3)(x)\n\n\n"
     "def run(device):\n    return Net().to(device)(torch.ones(2, 3).to(device))\n",
     "built in forward, without a caller": "class Net(nn.Module):\n    def forward(self, x):\n        fc = nn.Linear(3, 3)\n        return fc(x.unsqueeze(0))\n",
+    "built and kept at the first call": "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.w = nn.Parameter(torch.ones(3))\n        self.fc = None\n\n    def forward(self, x):\n"
+    "        if self.fc is None:\n            self.fc = nn.Sequential(nn.Linear(3, 3))\n        return self.fc(x) * self.w\n\n\n"
+    "def run(device):\n    return Net().to(device)(torch.ones(2, 3).to(device))\n",
     "built below forward": "class Net(nn.Module):\n    def forward(self, x):\n        return self.mix(x)\n\n    def mix(self, x):\n"
     "        return nn.Linear(3, 3)(x)\n\n\ndef run(device):\n    return Net().to(device)(torch.ones(2, 3).to(device))\n",
 }

@@ -92,14 +92,22 @@ def test_hidden_conversions_are_reported_only(body: str) -> None:
     assert fix(source, unsafe=True).new_text == source
 
 
-def test_where_gradients_are_recorded_detach_is_needed_and_unsafe() -> None:
+def test_where_gradients_are_recorded_detach_is_needed() -> None:
     source = program("return model(x.to(device)).numpy()", decorator="")
+    [finding] = found(source)
+    assert finding.applicability is Applicability.SAFE
+    assert "model(x.to(device)).detach().cpu().numpy()" in fix(source).new_text
+
+
+def test_a_failure_that_is_caught_is_repaired_only_on_demand() -> None:
+    body = "out = model(x.to(device))\ntry:\n    return out.numpy()\nexcept RuntimeError:\n    return None"
+    source = program(body, decorator="")
     [finding] = found(source)
     assert finding.applicability is Applicability.UNSAFE
     assert finding.fix is not None
-    assert "requires grad" in finding.fix.reason
+    assert "caught" in finding.fix.reason
     assert fix(source).new_text == source
-    assert "model(x.to(device)).detach().cpu().numpy()" in fix(source, unsafe=True).new_text
+    assert "out.detach().cpu().numpy()" in fix(source, unsafe=True).new_text
 
 
 @pytest.mark.parametrize(
@@ -200,8 +208,8 @@ def test_functions_of_numpy_are_reported_since_torch_may_be_meant(call: str) -> 
 )
 def test_what_backward_is_called_on_records_gradients(body: str) -> None:
     [finding] = found(program(body, decorator=""))
-    assert finding.applicability is Applicability.UNSAFE
-    assert ".detach().cpu().numpy()" in fix(program(body, decorator=""), unsafe=True).new_text
+    assert finding.applicability is Applicability.SAFE
+    assert ".detach().cpu().numpy()" in fix(program(body, decorator="")).new_text
 
 
 def test_an_entry_point_that_nobody_calls_records_gradients() -> None:
@@ -217,4 +225,5 @@ def main():
     return out.numpy()
 """
     [finding] = found(source)
-    assert finding.applicability is Applicability.UNSAFE
+    assert finding.fix is not None
+    assert ".detach()" in finding.fix.title

@@ -134,6 +134,11 @@ REPORTS = [
 ]  # fmt: skip
 
 
+def test_a_card_per_process_is_said_to_be_chosen() -> None:
+    (finding,) = found(source("torch.cuda.set_device(1)\nx = torch.ones(3).cuda()"), CODE)
+    assert "chosen per process (line 6)" in finding.message
+
+
 @pytest.mark.parametrize(("text", "note"), REPORTS)
 def test_what_a_person_has_to_decide_is_reported(text: str, note: str) -> None:
     text = source(text)

@@ -179,3 +179,23 @@ SILENT = [
 @pytest.mark.parametrize(("init", "forward", "more"), SILENT)
 def test_what_is_right_is_silent(init: str, forward: str, more: str) -> None:
     assert [f for f in found(net(init, forward, more=more), CODE) if f.applicability.value != "unsafe"] == []
+
+
+def test_a_dropped_move_of_a_property_is_the_one_finding() -> None:
+    text = source(
+        """
+        class Scene:
+            def __init__(self, points):
+                self._points = points
+
+            @property
+            def points(self):
+                return self._points
+
+        def run(device):
+            scene = Scene(torch.ones(2, 3))
+            scene.points.to(device)
+            return nn.Linear(3, 3).to(device)(scene.points)
+        """
+    )
+    assert codes(text) == ["DVF101"]

@@ -211,7 +211,17 @@ def test_a_notebook_with_magics_parses_and_keeps_them() -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"", "not a notebook"),
+        (b"", "not a notebook: the file is empty"),
+        (b" \n\t", "not a notebook: the file is empty"),
+        (b"null", "no list of cells"),
+        (b'{"cells": {}}', "no list of cells"),
+        (b'{"cells": [1]}', "cell 1 is no object"),
+        (b'{"cells": [{"cell_type": "code", "source": ""}, {}]}', "cell 2 has no `cell_type`"),
+        (b'{"cells": [{"cell_type": "code"}]}', "cell 1 has no `source`"),
+        (b'{"cells": []} x', ":1:15: not a notebook: Extra data"),
+        (b'{"cells": [\n{"a"}]}', ":2:5: not a notebook"),
+        (b'{"a": ' + b"[" * 100_000, "nested too deeply"),
+        (b"<<<<<<< HEAD\n{}", ":1:1: not a notebook"),
         (b"[]", "no list of cells"),
         (b"{}", "no list of cells"),
         (b"{", "not a notebook"),
@@ -239,8 +249,8 @@ def test_notebooks_in_other_languages_have_no_code() -> None:
     assert load(raw).tree().body == []
 
 
-def test_odd_cells_are_passed_over() -> None:
-    raw = b'{"cells": [1, {}, {"cell_type": "code"}, {"cell_type": "code", "source": []}, {"cell_type": "code", "source": "x"}]}'
+def test_cells_without_text_are_passed_over() -> None:
+    raw = b'{"cells": [{"cell_type": "code", "source": []}, {"cell_type": "odd", "source": "y"}, {"cell_type": "code", "source": "x"}]}'
     source = load(raw)
     assert source.text == "x"
-    assert source.cell_at(0) == 5
+    assert source.cell_at(0) == 3

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.attribute_moves import moved_by_a_method
 from devicefix.analysis.placement import constructs
 from devicefix.analysis.values import Kind, Origin
 
@@ -34,7 +35,7 @@ def attributes_met(facts: FileFacts, kind: str = "attribute") -> Iterator[Tensor
             if origin.kind != kind or origin.owner is None or origin.owner.cls is None:
                 continue
             cls = declaring_class(facts, origin)
-            if cls is None:
+            if cls is None or (origin.owner.assumed and moved_by_a_method(facts, cls, origin.attribute)):
                 continue
             entry = found.setdefault(
                 (cls, origin.attribute), TensorAttribute(cls, origin.attribute, origin.owner.is_module)

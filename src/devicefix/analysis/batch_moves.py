@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
 from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
-from devicefix.analysis.loaders import AttributeKey
+from devicefix.analysis.loaders import GRAPHS, AttributeKey
 from devicefix.analysis.module_devices import named_devices
 from devicefix.analysis.move_style import Style, neighbouring_style
+from devicefix.analysis.records import is_record
 from devicefix.analysis.values import Kind, Value
 from devicefix.codemods.changes import AppendToExpression, Change, InsertStatements
 
@@ -36,7 +37,8 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
     if device is None:
         return Repair(note="its parts are wanted on several devices")
     held = next((key.name for path in batch.paths for key in path if isinstance(key, AttributeKey)), "")
-    if held:
+    graphs = all(origin.detail == GRAPHS for origin in batch.origins)
+    if held and not graphs:
         way = "move that (with a `.to` of its class), or each tensor where it is used"
         return Repair(note=f"`{held}` is an attribute of an object: {way}")
     names = parts(facts, batch)
@@ -96,12 +98,14 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
             return Repair(note="inside a comprehension there is no room for a statement")
         else:
             whole.append(part)
+    # a graph moves all that it holds
+    graphs = {part.name for part in whole if all(o.detail == GRAPHS for o in batch.origins) and not part.prefix}
     lines: dict[tuple[ast.stmt, str], list[str]] = {}
     for anchor, where, group in _by_anchor(facts, batch, whole):
-        tensors = [part.name for part in group if part.is_tensor]
+        tensors = [part.name for part in group if part.is_tensor or part.name in graphs]
         lines.setdefault((anchor, where), []).extend(_tensor_lines(tensors, style))
         for part in group:
-            if not part.is_tensor:
+            if part.name not in tensors:
                 text = _container_line(facts, batch, part, style.suffix)
                 uses = inline_uses(facts, batch, part, only_way=True) if text is None else None
                 if text is not None:
@@ -185,7 +189,7 @@ def _tensor_lines(names: list[str], style: Style) -> list[str]:
 
 def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
     value = structure(facts, batch.place, part.prefix)
-    if _stays_partly(facts, batch, part, value):
+    if is_record(value) or _stays_partly(facts, batch, part, value):
         return None
     function = facts.function(batch.place)
     used = {n.id for n in ast.walk(function.node if function is not None else facts.tree) if isinstance(n, ast.Name)}

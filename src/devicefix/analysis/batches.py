@@ -12,6 +12,7 @@ from devicefix.analysis.values import Kind, Origin, Value, any_element, elements
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import FileFacts, Mix
+    from devicefix.analysis.values import Scope
 
 Path = tuple[object, ...]
 
@@ -69,9 +70,21 @@ def _changed_unseen(facts: FileFacts, batch: Batch) -> bool:
     for part in parts(facts, batch) or ():
         if bound is None or part.is_tensor or structure(facts, batch.place, part.prefix).kind is not Kind.UNKNOWN:
             continue
-        if any(_changes(node, part.name) for root in bound[2] for node in ast.walk(root)):
+        meeting = {parent for mix in batch.mixes for parent in _calls_around(facts, mix)}
+        if any(_changes(n, part.name) and n not in meeting for root in bound[2] for n in ast.walk(root)):
             return True
     return False
+
+
+def _calls_around(facts: FileFacts, mix: Mix) -> Iterator[ast.AST]:
+    """The calls of modules by which a mixing point was reached: they look at what they are given."""
+    scope: Scope | None = mix.scope
+    while scope is not None:
+        method = scope.function.name if scope.function is not None else ""
+        if scope.call is not None and scope.self_object is not None and scope.self_object.is_module:
+            if method in ("forward", "__call__"):
+                yield scope.call
+        scope = scope.caller
 
 
 def _changes(node: ast.AST, name: str) -> bool:

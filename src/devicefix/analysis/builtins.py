@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from devicefix.analysis import heap
+from devicefix.analysis import computed_attributes, heap
 from devicefix.analysis.facts import HostRead
 from devicefix.analysis.subscripts import rebind
 from devicefix.analysis.values import (
@@ -122,6 +122,10 @@ def _zip(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Valu
             fields = tuple(Value(Kind.SEQUENCE, element=v, data="tuple") for v in value.items)
             return Value(Kind.SEQUENCE, items=fields)
         return UNKNOWN
+    rows = [v.items for v in args.positional if v.kind is Kind.SEQUENCE and isinstance(v.items, tuple)]
+    if rows and len(rows) == len(args.positional) and len({len(row) for row in rows}) == 1:
+        columns = zip(*rows, strict=True)
+        return Value(Kind.SEQUENCE, items=tuple(Value(Kind.SEQUENCE, items=c, data="tuple") for c in columns))
     inner = tuple(_turn(it, frame, node, args, i) for i in range(len(args.positional)))
     pair = Value(Kind.SEQUENCE, items=inner, data="tuple")
     if any(v.kind is Kind.LOADER for v in args.positional):
@@ -250,16 +254,12 @@ def _setattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> 
     base, name, value = args.get(0), args.get(1), args.get(2)
     if base is not None and name is not None and value is not None and isinstance(name.data, str):
         heap.write_attribute(it, frame, base, name.data, value)
-    elif base is not None and name is not None and value is not None and value.is_tensor and not value.has("parameter"):
-        heap.write_attribute(it, frame, base, COMPUTED, value)
-    elif (
-        base is not None
-        and base.is_module
-        and base.kind is Kind.OBJECT
-        and value is not None
-        and (value.is_module or value.has("parameter"))
-    ):
-        base.data.children.append(value)  # registered under a name that is made at run time
+    elif base is not None and name is not None and value is not None:
+        computed_attributes.may_be_any(it, base, value)
+        if value.is_tensor and not value.has("parameter"):
+            heap.write_attribute(it, frame, base, COMPUTED, value)
+        elif base.is_module and base.kind is Kind.OBJECT and (value.is_module or value.has("parameter")):
+            base.data.children.append(value)  # registered under a name that is made at run time
     return NONE
 
 
@@ -271,6 +271,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "abs": _abs, "round": _number, "isinstance": _number, "hasattr": _number, "callable": _number, "any": _number,
     "all": _number, "str": _string, "repr": _string, "super": _super, "getattr": _getattr, "setattr": _setattr,
     "print": lambda it, frame, node, args: NONE, "pow": _extreme,
+    "vars": lambda it, frame, node, args: computed_attributes.attributes_of(args.get(0)),
 }  # fmt: skip
 
 
@@ -297,6 +298,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
     if kind is Kind.LOADER:
         return UNKNOWN
     if kind is Kind.METHOD:
+        if name == "update" and computed_attributes.is_attributes(receiver):
+            return computed_attributes.update(it, frame, receiver, args)
         return Value(Kind.UNKNOWN, ident=("call", node))
     return UNKNOWN
 
@@ -338,12 +341,13 @@ def _grown(frame: Frame, receiver: Value, added: list[Value]) -> Value:
     if isinstance(receiver.items, tuple) and not frame.loops and len(receiver.items) < 32:
         return receiver.replace(items=(*receiver.items, *added))
     members = [*_members(receiver), *added]
+    element = join_all(members)
     return Value(
         Kind.SEQUENCE,
-        element=join_all(members),
+        element=element,
         data=receiver.data,
         origins=receiver.origins,
-        sources=scattered([*receiver.sources, *members]),
+        sources=scattered([*receiver.sources, *members], element),
     )
 
 

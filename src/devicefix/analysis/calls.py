@@ -7,7 +7,20 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import builtins, encodings, external, heap, instances, modules, opaque, tensors, workers
+from devicefix.analysis import (
+    autograd_functions,
+    builtins,
+    decorators,
+    encodings,
+    external,
+    heap,
+    instances,
+    modules,
+    opaque,
+    records,
+    tensors,
+    workers,
+)
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
@@ -104,6 +117,8 @@ def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
 def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
     """Call a value."""
     kind = function.kind
+    if records.is_record_type(function):
+        return records.make(function, args)
     if kind is Kind.EXTERNAL:
         return external.call(it, frame, node, str(function.data), args, function)
     if kind is Kind.FUNCTION:
@@ -184,6 +199,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, 
     """``receiver.name(…)``."""
     receiver: Value = function.data[0]
     name: str = function.data[1]
+    if receiver.kind in (Kind.SEQUENCE, Kind.EXTERNAL) and records.field_names(receiver):
+        return records.call_method(receiver, name, args) or builtins.call_method(it, frame, node, receiver, name, args)
     if len(function.data) == 3:  # a method of the project
         result = call_closure(it, frame, Closure(function.data[2]), args, receiver, node=node)
         if name in torch_api.MOVE_METHODS and receiver.kind is Kind.OBJECT:
@@ -198,6 +215,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, 
         return tensors.call_method(it, frame, node, receiver, name, args)
     if receiver.kind is Kind.OBJECT:
         return modules.call_object_method(it, frame, node, receiver, name, args)
+    if receiver.kind is Kind.CLASS and name == "apply":
+        return autograd_functions.apply(it, frame, node, receiver.data, args)
     if receiver.kind is Kind.MODULE:
         return modules.call_unknown_module_method(it, frame, node, receiver, name, args)
     return builtins.call_method(it, frame, node, receiver, name, args)
@@ -214,10 +233,17 @@ def call_closure(
     """Call a function of the project: interpret its body with these arguments."""
     info = closure.function
     body = info.node
+    instead = decorators.stand_in(it, closure, receiver)
+    if instead is not None:
+        return decorators.call_instead(it, frame, instead, args, receiver, node)
     if body in it.active:
         return passed_over(receiver, node)
-    if frame.depth >= MAXIMUM_DEPTH or it.budget <= it.reserve or not it.worth(info):
-        heap.escape(it, args.every() if receiver is None or not info.places else [*args.every(), receiver])
+    if closure.bare and receiver is None and info.cls is not None:
+        receiver, args = decorators.receiver_apart(info, args)
+    given = args.every()
+    own = [] if receiver is None or info.name == "__init__" else [receiver]
+    if frame.depth >= MAXIMUM_DEPTH or it.budget <= it.reserve or not it.worth(closure, [*given, *own]):
+        heap.escape(it, given if receiver is None or not info.places else [*given, receiver])
         return passed_over(receiver, node)
     key = _key(it, closure, args, receiver)
     known = it.results.get(key)

@@ -12,7 +12,9 @@ from devicefix.analysis.values import Kind
 from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import AcceleratorUse, FileFacts
+    from devicefix.analysis.model import FunctionInfo
     from devicefix.analysis.values import Scope, Value
 
 #: choosing a card is what code for several cards does, which has no CPU variant
@@ -31,12 +33,29 @@ def unguarded_uses(facts: FileFacts) -> Iterator[AcceleratorUse]:
     if CARD_ONLY_NAMES.search(facts.path.stem):
         return
     seen: set[ast.Call] = set()
+    placing = _placing_functions(facts)
     for use in facts.records.accelerator_uses:
         if use.node in seen or not facts.here(use.node) or use.name.rpartition(".")[2] in CHOOSING:
             continue
-        if (_on_chosen_device(use.scope) or falls_back(facts, use.node)) and not _guarded(facts, use):
+        chosen = _on_chosen_device(use.scope) or any(s.function in placing for s in chain(use.scope))
+        if (chosen or falls_back(facts, use.node)) and not _guarded(facts, use):
             seen.add(use.node)
             yield use
+
+
+def _placing_functions(facts: FileFacts) -> set[FunctionInfo]:
+    """Functions that move something, sooner or later, to a device that somebody chooses."""
+    return {
+        move.scope.function for move in facts.records.moves
+        if move.scope.function is not None and _is_choice(move.device)
+    }  # fmt: skip
+
+
+def _is_choice(device: Device | None) -> bool:
+    """Whether a device may be the CPU or a card; ``f"cuda:{rank}"`` is a card, whichever."""
+    if device is None or device.kind != "symbol" or device.assumed:
+        return False
+    return not (isinstance(device.key, tuple) and device.key[0] == "text" and "cuda" in str(device.key[1]))
 
 
 def _on_chosen_device(scope: Scope) -> bool:
@@ -50,7 +69,7 @@ def _chosen(value: Value) -> bool:
         device = value.data.device
     elif value.kind not in (Kind.TENSOR, Kind.MODULE, Kind.DEVICE):
         return False
-    if device is None or device.kind != "symbol" or device.assumed:
+    if not _is_choice(device):
         return False
     # the device of an input that nobody was seen to pass says nothing
     return not (value.kind is Kind.DEVICE and any(s.device is not None and s.device.assumed for s in value.sources))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis import records
 from devicefix.analysis.frames import Frame
 from devicefix.analysis.values import Kind, Value
 
@@ -168,7 +169,7 @@ HARMLESS_BASES = frozenset(
 def is_named_tuple(it: Interpreter, cls: ClassInfo) -> bool:
     """Whether its fields are those of a named tuple."""
     _, outside = ancestry(it, cls)
-    return any(name.rpartition(".")[2] == "NamedTuple" for name in outside)
+    return any(name.rpartition(".")[2] == "NamedTuple" or name == records.TYPE for name in outside)
 
 
 def is_dataclass(cls: ClassInfo) -> bool:

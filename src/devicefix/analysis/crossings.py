@@ -133,13 +133,7 @@ def _literals(facts: FileFacts) -> Iterator[Crossing]:
         if isinstance(call, ast.Call) and facts.here(call) and _literal_device(call) is not None:
             groups.setdefault(call, []).append(mix)
     for call, mixes in groups.items():
-        new = NewTensor(call)
-        for mix in mixes:
-            for scope in facts.records.scopes.get(call, ()):
-                if scope.function is mix.scope.function and scope.call is mix.scope.call and scope.function is not None:
-                    new.mixes.append(mix)
-                    new.origins.append(Origin("factory", call, scope))
-                    break
+        new = _made_beside(facts, call, mixes)
         if not new.mixes:
             continue
         device = place_at_creation(facts, new).device
@@ -154,6 +148,28 @@ def _literals(facts: FileFacts) -> Iterator[Crossing]:
             f"create it with `device={device}`",
             [EditCall(call, set_keywords=(("device", device),))],
         )
+
+
+def _made_beside(facts: FileFacts, call: ast.Call, mixes: list[Mix]) -> NewTensor:
+    """A tensor that is made on the card, with what it meets in the function that makes it."""
+    new = NewTensor(call)
+    for mix in mixes:
+        for scope in facts.records.scopes.get(call, ()):
+            if scope.function is mix.scope.function and scope.call is mix.scope.call and scope.function is not None:
+                new.mixes.append(mix)
+                new.origins.append(Origin("factory", call, scope))
+                break
+    return new
+
+
+def device_met(facts: FileFacts, call: ast.Call) -> str:
+    """The device, as it can be named at ``call``, of all that meets what it makes on "the card"; "" if unknown."""
+    meetings = [mix for mix in facts.records.literal_meetings if mix.culprit.ident == ("new", call)]
+    new = _made_beside(facts, call, meetings)
+    if not new.mixes or len(new.mixes) < len(meetings):
+        return ""
+    placed = place_at_creation(facts, new)
+    return placed.device if placed.device is not None and not placed.doubt and not placed.threaded else ""
 
 
 def _names_several_cards(tree: ast.AST) -> bool:
@@ -226,4 +242,4 @@ def _frozen_attribute(move: Move) -> str | None:
     return ast.unparse(given) if value is not None and value.kind in (Kind.STRING, Kind.DEVICE) else None
 
 
-__all__ = ["Crossing", "crossings", "scratch_calls"]
+__all__ = ["Crossing", "crossings", "device_met", "scratch_calls"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import classes
+from devicefix.analysis import classes, own_moves
 from devicefix.analysis.crossings import scratch_calls
 from devicefix.analysis.evidence import path_of, torch_path
 from devicefix.analysis.values import Kind
@@ -144,6 +144,10 @@ def _excused(facts: FileFacts, site: Site) -> bool:
             return True
         moves = [m for m in facts.records.moves if m.call is node]
         if moves and all(_own_cuda(m.receiver) for m in moves):
+            return True
+    if site.kind == "to":
+        moves = [m for m in facts.records.moves if m.call is node]
+        if moves and all(own_moves.is_something_else(m.receiver) for m in moves):
             return True
     current = facts.parents.get(node)
     while current is not None:

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.conditional_moves import CONDITIONAL, is_arm, is_second_arm, moves_one_thing
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.values import DType, Kind, Value
+from devicefix.analysis.records import attribute as field_of
+from devicefix.analysis.records import is_record
+from devicefix.analysis.values import DType, Kind, Scope, Value
 from devicefix.codemods.changes import BindResult, Change, ReplaceStatement
 
 if TYPE_CHECKING:
@@ -55,6 +58,8 @@ def dropped_moves(facts: FileFacts) -> Iterator[Dropped]:
         statement, chained = _dropping_statement(facts, call)
         if statement is None or not isinstance(call.func, ast.Attribute):
             continue
+        if is_second_arm(statement.value, call):
+            continue  # one statement, one finding
         verdict = _verdict(moves)
         if (
             verdict is None
@@ -92,6 +97,8 @@ def _dropping_statement(facts: FileFacts, call: ast.Call) -> tuple[ast.Expr | No
     if isinstance(parent, (ast.Tuple, ast.List)) and isinstance(facts.parents.get(parent), ast.Expr):
         parent = facts.parents.get(parent)
     elif isinstance(parent, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and parent.elt is call:
+        parent = facts.parents.get(parent)
+    elif isinstance(parent, (ast.IfExp, ast.BoolOp)) and is_arm(parent, call):
         parent = facts.parents.get(parent)
     return (parent, chained) if isinstance(parent, ast.Expr) else (None, "")
 
@@ -162,6 +169,9 @@ def _repair(facts: FileFacts, drop: Dropped, statement: ast.Expr, moves: list[Mo
     if isinstance(statement.value, (ast.Tuple, ast.List)):
         _repair_several(facts, drop, statement)
         return
+    if isinstance(statement.value, (ast.IfExp, ast.BoolOp)) and not moves_one_thing(statement.value):
+        drop.note = CONDITIONAL
+        return
     if isinstance(statement.value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
         _repair_comprehension(facts, drop, statement)
         return
@@ -187,6 +197,8 @@ def _repair(facts: FileFacts, drop: Dropped, statement: ast.Expr, moves: list[Mo
             "moves in place"
         )
         return
+    written = facts.source.segment(drop.receiver)  # with the quotes that the file has
+    target = target if "\n" in written else written
     drop.title = f"assign the result to `{target}`"
     drop.changes = (BindResult(statement, target),)
 
@@ -282,14 +294,17 @@ def _problem(facts: FileFacts, drop: Dropped, function: FunctionInfo | None, mov
 def _attribute_problem(facts: FileFacts, node: ast.Attribute, moves: list[Move]) -> str:
 
     for move in moves:
-        owner = _owner_object(node.value, move)
+        value = _value_of(node.value, move.scope)
+        if value is not None and is_record(value):
+            return "tuple"
+        owner = value.data if value is not None and value.kind is Kind.OBJECT else None
         if owner is None or owner.cls is None:
             continue
         method = owner.cls.methods.get(node.attr)
         if method is not None and method.is_property and node.attr not in owner.cls.setters:
             return "property"
         if any(
-            isinstance(b, (ast.Name, ast.Attribute)) and ast.unparse(b).endswith("NamedTuple")
+            ast.unparse(b.func if isinstance(b, ast.Call) else b).lower().endswith("namedtuple")
             for b in owner.cls.node.bases
         ):
             return "tuple"
@@ -298,12 +313,17 @@ def _attribute_problem(facts: FileFacts, node: ast.Attribute, moves: list[Move])
     return ""
 
 
-def _owner_object(node: ast.expr, move: Move):  # type: ignore[no-untyped-def]
+def _value_of(node: ast.expr, scope: Scope) -> Value | None:
+    """What a name or an attribute of a named object stands for."""
     if isinstance(node, ast.Name):
-        value = move.scope.names.get(node.id)
-        if value is not None and value.kind is Kind.OBJECT:
-            return value.data
-    return None
+        return scope.names.get(node.id)
+    base = _value_of(node.value, scope) if isinstance(node, ast.Attribute) else None
+    if base is None or not isinstance(node, ast.Attribute):
+        return None
+    if base.kind is Kind.OBJECT:
+        held: Value | None = base.data.attrs.get(node.attr)
+        return held
+    return field_of(base, node.attr)
 
 
 def _is_parameter(node: ast.expr, function: FunctionInfo | None) -> bool:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 import gc
-import sys
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import classes, heap
 from devicefix.analysis.calls import annotated, run_body
+from devicefix.analysis.depth import room_for_depth
 from devicefix.analysis.devices import Device, symbol
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import FileFacts
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import Interpreter
-from devicefix.analysis.relevance import Relevance
+from devicefix.analysis.relevance import STEPS, Relevance
 from devicefix.analysis.values import MAYBE_NONE, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from devicefix.analysis.project import Project
     from devicefix.settings import Settings
     from devicefix.source.text import SourceText
-
-#: methods that frameworks and modules call with tensors on the module's device, run first
-STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step", "predict_step", "compute_loss", "loss")
-
-#: levels of nesting that an expression may have
-DEEP = 12_000
 
 #: functions that run in the data loader's workers
 HOST_FUNCTIONS = ("collate", "transform", "augment", "preprocess", "worker_init", "__getitem__")
@@ -54,17 +48,15 @@ def analyse(
     it.home = module
     it.limit(len(source.lines))
     frozen = gc.isenabled()
-    limit = sys.getrecursionlimit()
     gc.disable()
-    sys.setrecursionlimit(max(limit, DEEP))  # a sum of a thousand terms is a tree a thousand levels deep
     try:
-        it.relevance = None if everything else relevance or Relevance(module.tree)
-        if it.relevance is not None and not it.relevance.functions:
-            return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
-        _run_module(it, module)
-        _run_unreached(it, module)
+        with room_for_depth():
+            it.relevance = None if everything else relevance or Relevance(module.tree)
+            if it.relevance is not None and not it.relevance.functions:
+                return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
+            _run_module(it, module)
+            _run_unreached(it, module)
     finally:
-        sys.setrecursionlimit(limit)
         if frozen:
             gc.enable()
     return FileFacts(module, it.records, settings)
@@ -102,7 +94,7 @@ def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
     modules = [cls for cls in found if classes.is_module_class(it, cls)]
     for cls in modules:
         _run_class(it, cls, module_class=True)
-    called = _called_names(module)
+    called = it.relevance.called if it.relevance is not None else _called_names(module)
     # callers first: what they call is then seen with real arguments
     for wanted in (False, True):
         for info in functions:
@@ -142,13 +134,7 @@ def _definitions(module: ModuleInfo) -> tuple[list[FunctionInfo], list[ClassInfo
 
 
 def _called_names(module: ModuleInfo) -> set[str]:
-    called = set()
-    for node in module.index.nodes(ast.Call):
-        if isinstance(node.func, ast.Name):
-            called.add(node.func.id)
-        elif isinstance(node.func, ast.Attribute):
-            called.add(node.func.attr)
-    return called
+    return Relevance(module.tree).called
 
 
 def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
-from devicefix.analysis import heap, narrowing, operators, subscripts, tensors
+from devicefix.analysis import heap, loaders, narrowing, operators, records, subscripts, tensors, unrolling
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.imports import external, global_value
 from devicefix.analysis.loaders import batch, part
@@ -24,6 +24,7 @@ from devicefix.analysis.values import (
     elements,
     join,
     join_all,
+    scattered,
 )
 
 if TYPE_CHECKING:
@@ -141,7 +142,11 @@ def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.A
         return heap.read_attribute(it, frame, base, name, node)
     if kind is Kind.CLASS:
         return heap.class_attribute(it, frame, base.data, name)
+    if kind is Kind.SEQUENCE:
+        return records.attribute(base, name) or Value(Kind.METHOD, data=(base, name))
     if kind is Kind.EXTERNAL:
+        if records.is_record_type(base):
+            return Value(Kind.METHOD, data=(base, name))
         if base.items is not None:  # a module of the project
             value = global_value(it, base.items, name)
             if value is not None:
@@ -163,7 +168,7 @@ def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.A
             return Value(Kind.SIZE, sources=(base,))
         if name == "dtype":
             return Value(Kind.DTYPE)
-        return Value(Kind.UNKNOWN, device=base.device, ident=("attr", base.ident, name), sources=(base,), data=name)
+        return loaders.attribute(base, name)
     if kind is Kind.DEVICE:
         return STRING if name == "type" else NUMBER
     if kind is Kind.SIZE:
@@ -196,18 +201,23 @@ def _joined(it: Interpreter, frame: Frame, node: ast.JoinedStr) -> Value:
 def _sequence(it: Interpreter, frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:
     items: list[Value] = []
     loose: Value | None = None
+    held: list[Value] = []  # what the parts that are spread hold
     for item in node.elts:
         if isinstance(item, ast.Starred):
             inner = it.evaluate(frame, item.value)
             if isinstance(inner.items, tuple) and loose is None:
                 items.extend(inner.items)
                 continue
+            if inner.kind is Kind.SEQUENCE:
+                held.extend((*elements(inner), *inner.sources))
             inner = member(inner, None)
+            held.append(inner)
             loose = inner if loose is None else join(loose, inner)
         else:
             items.append(it.evaluate(frame, item))
     if loose is not None:
-        return Value(Kind.SEQUENCE, element=join_all([*items, loose]), sources=loose.sources)
+        element = join_all([*items, loose])
+        return Value(Kind.SEQUENCE, element=element, sources=scattered([*items, *held], element) or loose.sources)
     return Value(Kind.SEQUENCE, items=tuple(items), data="tuple" if isinstance(node, ast.Tuple) else "list")
 
 
@@ -232,6 +242,11 @@ def _dict(it: Interpreter, frame: Frame, node: ast.Dict) -> Value:
 
 
 def _comprehension(it: Interpreter, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    generator = node.generators[0]
+    if len(node.generators) == 1 and unrolling.is_plain(generator):
+        members = unrolling.turns(it.evaluate(frame, generator.iter))
+        if members:
+            return unrolling.each(it, frame, node, members)
     element = _in_comprehension(it, frame, node.generators, lambda: it.evaluate(frame, node.elt))
     return Value(Kind.SEQUENCE, element=element, data="generator" if isinstance(node, ast.GeneratorExp) else "list")
 

@@ -7,7 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import builtins, draws, loaders, modules, tensors, workers
+from devicefix.analysis import (
+    builtins,
+    distributions,
+    draws,
+    hooks,
+    loaders,
+    modules,
+    records,
+    standard_library,
+    tensors,
+    workers,
+)
 from devicefix.analysis.classes import external_kind, is_external_module
 from devicefix.analysis.copies import deep_copy
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, symbol
@@ -74,7 +85,11 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
     known = torch_api.external_class(name)
     if known is not None:
         if known.kind == "loader":
+            if known.yields == "in_place_container":
+                return loaders.graph_loader(it, frame, node, args)
             return loaders.data_loader(it, frame, node, args)
+        if known.kind == "distribution":
+            return distributions.create(it, frame, node, name, args)
         return Value(
             Kind.OBJECT, data=Obj(None, external=known.name, arguments=(tuple(args.positional), dict(args.keywords)))
         )
@@ -223,10 +238,6 @@ def _number(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
     return NUMBER
 
 
-def _is_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    return NUMBER
-
-
 def _packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """A packed sequence counts as a tensor on the device of its data; its lengths stay on the CPU."""
     data = args.get(0, "data") or args.get(0, "input") or UNKNOWN
@@ -335,6 +346,8 @@ def _namespace(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -
 
 
 _HANDLERS: dict[str, Handler] = {
+    "torch.nn.register_module_forward_pre_hook": hooks.register_global,
+    "torch.nn.register_module_forward_hook": hooks.register_global,
     "torch.device": _device,
     "torch.cuda.device": _cuda_device,
     "torch.from_numpy": _from_numpy,
@@ -348,7 +361,7 @@ _HANDLERS: dict[str, Handler] = {
     "torch.cuda.device_count": _number,
     "torch.set_default_device": draws.set_default_device,
     "torch.set_default_tensor_type": draws.set_default_device,
-    "torch.is_tensor": _is_tensor,
+    "torch.is_tensor": _number,
     "torch.Generator": draws.generator,
     "torch.manual_seed": draws.global_generator,
     "torch.random.manual_seed": draws.global_generator,
@@ -373,6 +386,9 @@ _HANDLERS: dict[str, Handler] = {
     "copy.copy": _shallow_copy,
     "torch.autograd.grad": _grad,
     "argparse.ArgumentParser": _namespace,
+    **distributions.HANDLERS,
+    **records.HANDLERS,
+    **standard_library.HANDLERS,
 }
 
 

@@ -167,6 +167,8 @@ class Records:
     met_on_host: set[Device] = field(default_factory=set)
     #: operations on a tensor that was made on a card by number and one whose card is not known: (culprit, partner)
     crossings: list[Mix] = field(default_factory=list)
+    #: the same for tensors that were made on the card without a number
+    literal_meetings: list[Mix] = field(default_factory=list)
     loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
     callbacks: list[Callback] = field(default_factory=list)
     item_methods: set[FunctionInfo] = field(default_factory=set)  #: through which loaders fetch items
@@ -250,6 +252,7 @@ class FileFacts:
         return {
             origin.node for drop in dropped_moves(self) for value in drop.values for origin in value.origins
             if origin.kind in ("factory", "legacy")
+            or (origin.kind == "attribute" and origin.owner is not None and not origin.owner.is_module)
         }  # fmt: skip
 
     @cached_property

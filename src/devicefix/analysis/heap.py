@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
+from devicefix.analysis import distributions
+from devicefix.analysis.autograd_functions import is_autograd_function
 from devicefix.analysis.classes import find_method, has_unseen_base, is_named_tuple
 from devicefix.analysis.devices import Device, symbol
 from devicefix.analysis.facts import AttributeWrite, Step
@@ -176,6 +178,8 @@ def class_attribute(it: Interpreter, frame: Frame, cls: ClassInfo, name: str) ->
         if method.is_class_method:
             return Value(Kind.METHOD, data=(Value(Kind.CLASS, data=cls), name, method))
         return Value(Kind.FUNCTION, data=Closure(method))
+    if name == "apply" and is_autograd_function(it, cls):
+        return Value(Kind.METHOD, data=(Value(Kind.CLASS, data=cls), name))
     value = class_value(it, cls, name)
     if value is not None:
         if value.kind is Kind.STRING:  # a default that the program is free to change
@@ -207,6 +211,8 @@ def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Va
     if contents is not None and isinstance(contents.items, dict) and name in contents.items:
         entry: Value = contents.items[name]  # encoding.input_ids
         return entry
+    if distributions.is_distribution(base):
+        return distributions.attribute(base, name) or Value(Kind.METHOD, data=(base, name))
     fact = torch_api.module_class(obj.external)
     if fact is not None and (name in PARAMETERS or name.startswith(("weight_", "bias_"))):
         flags = {"parameter", "leaf"}
@@ -284,7 +290,14 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
             # ``self.m = t.cuda()``: fixed to a card by name, whatever device the module is moved to
             value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
         value = value.replace(ident=("attr", id(obj), name, it.heap_version))
-    elif value.kind in (Kind.SEQUENCE, Kind.MAPPING) and obj.is_module and statement is not None:
+    if obj.assumed and obj.cls is not None and distributions.is_distribution(value):
+        if distributions.settled_by(obj.cls, name):
+            value = distributions.moved(value, None)  # which methods ran before is not known
+    if (
+        (value.kind in (Kind.SEQUENCE, Kind.MAPPING) or distributions.is_distribution(value))
+        and obj.is_module
+        and statement is not None
+    ):
         value = _collection(it, frame, obj, name, statement, value)
     if frame.conditions and old is not None and old is not value and obj is not frame.self_object:
         value = join(old, value)
@@ -323,9 +336,16 @@ def _collection(it: Interpreter, frame: Frame, obj: Obj, name: str, statement: a
         if inner.kind is Kind.MODULE:
             for alternative in module_objects(inner):
                 mark(alternative)
+        if distributions.is_distribution(inner):
+            return distributions.mapped(inner, held)
         return inner
 
-    return _map(value, mark)
+    def held(inner: Value) -> Value:
+        if inner.has("parameter") or inner.has("buffer"):
+            return inner.replace(device=None, origins=())  # whether it shares their memory is not known
+        return inner if inner.flags >= distributions.FROM_NUMBER else mark(inner)
+
+    return mark(value) if value.kind is Kind.OBJECT else _map(value, mark)
 
 
 def _nobody_moved(obj: Obj) -> bool:
@@ -385,6 +405,8 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
         for name, value in obj.attrs.items():
             if value.is_tensor:
                 obj.attrs[name] = value.replace(device=device, origins=())
+            elif distributions.is_distribution(value):
+                obj.attrs[name] = distributions.moved(value, device)
             elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
                 _move_members(it, value, device, seen)
                 obj.attrs[name] = _map(value, lambda v: v.replace(device=device, origins=()) if v.is_tensor else v)
@@ -442,6 +464,8 @@ def moved_itself(it: Interpreter, obj: Obj, device: Device | None) -> None:
     for name, value in obj.attrs.items():
         if value.is_tensor and value.device is not None and value.device.host:
             obj.attrs[name] = value.replace(device=device, origins=())
+        elif distributions.is_distribution(value):
+            obj.attrs[name] = distributions.moved(value, device)
         elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
             obj.attrs[name] = _map(
                 value,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.attributes import declaring_class
+from devicefix.analysis.distributions import is_distribution
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class HeldTensors:
     cls: ClassInfo
     name: str
     statement: ast.stmt
-    container: str = ""  #: ``list``, ``tuple``, ``dict`` where known
+    container: str = ""  #: ``list``, ``tuple``, ``dict``, ``distribution`` where known
     mixes: list[Mix] = field(default_factory=list)
 
 
@@ -77,4 +78,6 @@ def _container(facts: FileFacts, origin: Origin) -> str:
                 return "dict"
             if write.value.kind is Kind.SEQUENCE:
                 return write.value.data if write.value.data in ("list", "tuple", "set") else "list"
+            if is_distribution(write.value):
+                return "distribution"
     return ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.classes import ancestry, find_method, is_dataclass, is_module_class, is_named_tuple
+from devicefix.analysis import records
+from devicefix.analysis.classes import ancestry, bases, find_method, is_dataclass, is_module_class, is_named_tuple
 from devicefix.analysis.frames import Arguments
 from devicefix.analysis.values import UNKNOWN, Closure, Kind, Obj, Origin, Value
 
@@ -43,7 +44,10 @@ def _bind_fields(it: Interpreter, frame: Frame, cls: ClassInfo, obj: Obj, args: 
     from devicefix.analysis.calls import annotated
     from devicefix.analysis.evidence import annotation_kind
 
-    fields = [name for c in reversed(ancestry(it, cls)[0]) for name in c.annotations]
+    fields: list[str] = []
+    for c in reversed(ancestry(it, cls)[0]):
+        fields.extend(name for base in bases(it, c) for name in records.field_names(base))
+        fields.extend(c.annotations)
     for i, name in enumerate(dict.fromkeys(fields)):
         value = args.get(i, name)
         if value is None:

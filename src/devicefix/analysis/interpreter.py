@@ -7,12 +7,13 @@ followed with the values of the arguments. Nothing is executed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, MutableMapping
+from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
-from devicefix.analysis import narrowing
+from devicefix.analysis import alternatives, conditional_moves, narrowing, unrolling
 from devicefix.analysis.facts import Records
+from devicefix.analysis.outside import any_of_interest
 from devicefix.analysis.values import (
     MAYBE_NONE,
     NONE,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import DefaultDevice
     from devicefix.analysis.frames import Frame
+    from devicefix.analysis.hooks import Hook
     from devicefix.analysis.model import ClassInfo, FunctionInfo
     from devicefix.analysis.project import Project
     from devicefix.analysis.relevance import Relevance
@@ -74,6 +76,10 @@ class Interpreter:
         self.static_names: dict[tuple[Any, str], Value] = {}
         self.known_bases: dict[ClassInfo, tuple[Value, ...]] = {}
         self.missing_names: set[tuple[Any, str]] = set()  #: looked for through ``import *`` and not found
+        #: what is called in place of decorated functions and classes; None: they themselves
+        self.stand_ins: dict[Hashable, Value | None] = {}
+        self.hooks: tuple[Hook, ...] = ()  #: forward hooks of every module there is
+        self.followed: set[ast.AST] = set()  #: decorators, and what they put in place of a function that matters
         self.ancestries: dict[ClassInfo, tuple[list[ClassInfo], list[str]]] = {}
         self.lazy_imports = False  #: module-level imports of the checked file are followed when a name is used
         #: functions inside functions, with the names around them; run at the end if nobody called them
@@ -88,14 +94,18 @@ class Interpreter:
         """Whether a function (or module body) of the checked file can lead to a finding."""
         return self.relevance is None or node in self.relevance
 
-    def worth(self, info: FunctionInfo) -> bool:
-        """Whether a function should be interpreted: it may lead to a finding, or is small and tells what it returns."""
+    def worth(self, closure: Closure, given: Sequence[Value]) -> bool:
+        """Whether a call should be followed: into a function that may lead to a finding, or a small one that may
+        return something of interest."""
+        info = closure.function
         if self.relevance is None or (info.module is self.home and info.node in self.relevance):
             return True
-        if isinstance(info.node, ast.Lambda):
+        if isinstance(info.node, ast.Lambda) or info.node in self.followed:
             return True
         lines = (info.node.end_lineno or 0) - info.node.lineno + 1
         if lines > SMALL or self.outside_budget <= 0:
+            return False
+        if closure.names is None and not info.makes_or_moves and not any_of_interest(given):
             return False
         self.outside_budget -= lines
         return True
@@ -123,8 +133,8 @@ class Interpreter:
                 return False
         return True
 
-    def branch(self, frame: Frame, bodies: list[Callable[[], bool]]) -> bool:
-        """Run alternatives from one state and join what they leave behind."""
+    def branch(self, frame: Frame, bodies: list[Callable[[], bool]], choice: ast.If | ast.Match) -> bool:
+        """Run the alternatives of a statement from one state and join what they leave behind."""
         before = State(frame)
         endings: list[State] = []
         frame.conditions += 1
@@ -135,7 +145,10 @@ class Interpreter:
         frame.conditions -= 1
         if not endings:
             return False
-        joined(endings).restore(frame)
+        merged = joined(endings)
+        if len(endings) > 1:
+            alternatives.keep_host(frame, merged, endings, choice)
+        merged.restore(frame)
         return True
 
     def assign(self, frame: Frame, target: ast.expr, value: Value, node: ast.expr | None = None) -> None:
@@ -280,6 +293,10 @@ def _expression(it: Interpreter, frame: Frame, s: ast.Expr) -> None:
         name = s.value.generators[0].iter.id
         if name in frame.names and value.element is not None:
             frame.names[name] = value
+    elif isinstance(s.value, (ast.IfExp, ast.BoolOp)):
+        for arm in conditional_moves.arms(s.value):
+            if isinstance(arm, ast.Call):
+                _as_if_moved(it, frame, arm, value)
     elif isinstance(s.value, (ast.Tuple, ast.List)) and isinstance(value.items, tuple):
         for part, moved in zip(s.value.elts, value.items, strict=False):
             if isinstance(part, ast.Call):
@@ -421,7 +438,7 @@ def _if(it: Interpreter, frame: Frame, s: ast.If) -> bool:
         it.host_only -= on_card is True
         return alive
 
-    return it.branch(frame, [then, otherwise])
+    return it.branch(frame, [then, otherwise], s)
 
 
 def _while(it: Interpreter, frame: Frame, s: ast.While) -> bool:
@@ -440,6 +457,9 @@ def _for(it: Interpreter, frame: Frame, s: ast.For | ast.AsyncFor) -> bool:
     from devicefix.analysis.expressions import iterate
 
     iterable = it.evaluate(frame, s.iter)
+    members = unrolling.turns(iterable) if unrolling.can_be_unrolled(s) else ()
+    if members:
+        return unrolling.run(it, frame, s, members) and it.run(frame, s.orelse)
 
     def once() -> bool:
         frame.statement = s
@@ -514,8 +534,14 @@ def _match(it: Interpreter, frame: Frame, s: ast.Match) -> bool:
             return it.run(frame, case.body)
 
         bodies.append(body)
-    bodies.append(lambda: True)
-    return it.branch(frame, bodies)
+    if not _matches_all(s.cases[-1]):
+        bodies.append(lambda: True)
+    return it.branch(frame, bodies, s)
+
+
+def _matches_all(case: ast.match_case) -> bool:
+    """``case _:``"""
+    return case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
 
 
 def _function(it: Interpreter, frame: Frame, s: ast.FunctionDef | ast.AsyncFunctionDef) -> None:

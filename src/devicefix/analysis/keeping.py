@@ -1,17 +1,31 @@
-"""What a function stores in attributes: whether there may be lists of modules or tensors among it."""
+"""What a function stores in attributes: whether there may be lists of modules or tensors among it.
+
+A name stands for what it was assigned from: other names, or ``MADE``, the result of a call. Whether there may be a module
+in a list is asked at the end, when everything that was put into it is known.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from devicefix.analysis.tree_index import walk
 
 #: calls that give numbers and text
 PLAIN = frozenset(
     {"int", "float", "len", "max", "min", "str", "round", "range", "abs", "bool", "sum", "isinstance", "format", "join",
-     "repr"}
+     "repr", "split", "strip", "lower", "upper", "replace", "startswith", "endswith", "item", "tolist", "hasattr", "type",
+     "keys"}
 )  # fmt: skip
+
+#: calls that give what they are given
+PASSING = frozenset({"dict", "list", "tuple", "set", "zip", "enumerate", "sorted", "reversed", "OrderedDict"})
+
+#: methods that give what is in the object
+CONTENTS = frozenset({"items", "values", "copy"})
+
+#: the source of what a call gave, and of everything else that is not followed
+MADE = ""
 
 #: classes that are no modules, by the ends of their names
 _NO_PRODUCTS = ("Error", "Exception", "Warning")
@@ -25,15 +39,16 @@ def is_product(name: str) -> bool:
 class Keeping:
     """The attributes and local names that one function binds."""
 
-    __slots__ = ("built", "holding", "lists", "locals", "made", "parameters")
+    __slots__ = ("built", "flows", "holding", "lists", "locals", "made", "parameters")
 
     def __init__(self, arguments: ast.arguments) -> None:
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
         self.parameters = {a.arg for a in every if a is not None}
         self.locals: set[str] = set()  #: names that may stand for a list
         self.made: set[str] = set()  #: names that may stand for a tensor made here
-        #: attributes that may be lists of modules or tensors: if one of these names is such a list ("" for surely)
-        self.lists: dict[str, set[str]] = {}
+        self.flows: dict[str, set[str]] = {}  #: the sources of what each name may stand for, or have in it
+        #: attributes that may be lists: names of lists that they may be (``MADE`` for surely), sources of what is in them
+        self.lists: dict[str, tuple[set[str], set[str]]] = {}
         self.holding: dict[str, set[str]] = {}  #: attributes that may hold a tensor that was made here, likewise
         self.built: set[str] = set()  #: attributes that hold what a class was called for
 
@@ -43,18 +58,43 @@ class Keeping:
         self.made |= inner.made
         self.built |= inner.built
         self.parameters |= inner.parameters
-        for mine, other in ((self.lists, inner.lists), (self.holding, inner.holding)):
+        for mine, other in ((self.flows, inner.flows), (self.holding, inner.holding)):
             for name, sources in other.items():
                 mine.setdefault(name, set()).update(sources)
+        for name, (lists, contents) in inner.lists.items():
+            self._listed(name, lists, contents)
+
+    def _listed(self, attribute: str, lists: Set[str], contents: Set[str]) -> None:
+        known = self.lists.setdefault(attribute, (set(), set()))
+        known[0].update(lists)
+        known[1].update(contents)
 
     def collections(self, unpacked: Set[str]) -> set[str]:
         """Attributes that may be lists of modules or tensors; ``unpacked`` ones may be lists that a caller gives."""
-        listed = self.locals | {""}
+        listed = self.locals | {MADE}
         return {
-            name for name, sources in self.lists.items()
-            if not sources.isdisjoint(listed) or (name in unpacked and not sources.isdisjoint(self.parameters))
-            or (sources == {"append"} and name not in self.built)
+            name for name, (lists, contents) in self.lists.items()
+            if ((not lists.isdisjoint(listed) or (lists == {"append"} and name not in self.built))
+                and self._holds(contents))
+            or (name in unpacked and not lists.isdisjoint(self.parameters))
         }  # fmt: skip
+
+    def _holds(self, sources: Set[str]) -> bool:
+        """Whether a module or tensor that did not come from the caller may be among these."""
+        seen: set[str] = set()
+        pending = set(sources)
+        while pending:
+            name = pending.pop()
+            if name == MADE:
+                return True
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self.flows:
+                pending |= self.flows[name]
+            elif name not in self.parameters:
+                return True  # a name of the module, or of a function around this one
+        return False
 
     def tensors(self) -> set[str]:
         """Attributes that may hold a tensor that was made here, or something that was given one."""
@@ -65,22 +105,35 @@ class Keeping:
         """Note ``for target in iterable``."""
         if self.made and any(isinstance(n, ast.Name) and n.id in self.made for n in walk(iterable)):
             self.made.update(n.id for n in walk(target) if isinstance(n, ast.Name))
+        self._flow(target, sources_of(iterable))
 
-    def appended(self, owner: ast.expr) -> None:
-        """Note ``owner.append(…)``."""
+    def appended(self, owner: ast.expr, values: Sequence[ast.expr]) -> None:
+        """Note ``owner.append(value)``."""
+        contents = sources_of(*values)
         if isinstance(owner, ast.Attribute):
-            self.lists.setdefault(owner.attr, set()).add("append")
+            self._listed(owner.attr, {"append"}, contents)
         elif isinstance(owner, ast.Name):
             self.locals.add(owner.id)
+            self._flow(owner, contents)
         elif isinstance(owner, ast.Subscript):
-            self._sure(owner.value)
+            self._sure(owner.value, contents)
 
     def assigned(self, targets: list[ast.expr], value: ast.expr, makes: bool) -> None:
         """Note an assignment. ``makes``: there is a factory call in the value."""
         if self.made and not makes:
             makes = any(isinstance(n, ast.Name) and n.id in self.made for n in walk(value))
+        sources = sources_of(value)
         for target in targets:
             self._bind(target, value, makes)
+            self._flow(target, sources)
+
+    def _flow(self, target: ast.expr, sources: Set[str]) -> None:
+        if isinstance(target, ast.Name):
+            self.flows.setdefault(target.id, set()).update(sources)
+            return
+        for node in walk(target):
+            if isinstance(node, ast.Name):  # also the list in ``names[0] = value``
+                self.flows.setdefault(node.id, set()).update(sources)
 
     def _bind(self, target: ast.expr, value: ast.expr | None, makes: bool) -> None:
         if isinstance(target, ast.Name):
@@ -100,7 +153,7 @@ class Keeping:
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
             self._hold(target.value.attr, value, makes)
             if not isinstance(value, (ast.Constant, ast.Compare, ast.JoinedStr)):
-                self._sure(target.value)
+                self._sure(target.value, {MADE} if value is None else sources_of(value))
 
     def _hold(self, attribute: str, value: ast.expr | None, makes: bool) -> None:
         if makes:
@@ -108,42 +161,67 @@ class Keeping:
         elif isinstance(value, ast.Name):
             self.holding.setdefault(attribute, set()).add(value.id)
 
-    def _sure(self, owner: ast.expr) -> None:
+    def _sure(self, owner: ast.expr, contents: Set[str]) -> None:
         if isinstance(owner, ast.Attribute):
-            self.lists.setdefault(owner.attr, set()).add("")
+            self._listed(owner.attr, {MADE}, contents)
 
     def _store(self, attribute: str, value: ast.expr) -> None:
         if isinstance(value, ast.Name):
-            self.lists.setdefault(attribute, set()).add(value.id)
-        elif isinstance(value, (ast.List, ast.Tuple, ast.Set)):
-            self._members(attribute, value.elts)
-        elif isinstance(value, ast.Dict):
-            self._members(attribute, value.values)
-        elif isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            self._repeated(attribute, value.elt)
-        elif isinstance(value, ast.DictComp):
-            self._repeated(attribute, value.value)
+            self._listed(attribute, {value.id}, {value.id})
+        elif isinstance(value, DISPLAYS):
+            self._listed(attribute, {MADE}, sources_of(value))
         elif isinstance(value, ast.Call) and _called(value)[:1].isupper():
             self.built.add(attribute)
 
-    def _members(self, attribute: str, elements: list[ast.expr]) -> None:
-        sources = self.lists.setdefault(attribute, set())
-        for element in elements:
-            for node in walk(element):
-                if isinstance(node, ast.Name):
-                    sources.add(node.id)
-                elif (isinstance(node, ast.Call) and _called(node) not in PLAIN) or isinstance(
-                    node, (ast.Attribute, ast.Lambda)
-                ):
-                    sources.add("")
-        if sources & self.locals:
-            sources.add("")
 
-    def _repeated(self, attribute: str, element: ast.expr) -> None:
-        if isinstance(element, (ast.Constant, ast.BinOp, ast.Compare, ast.JoinedStr)):
-            return
-        if not (isinstance(element, ast.Call) and _called(element) in PLAIN):
-            self.lists.setdefault(attribute, set()).add("")
+DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+#: expressions that are numbers or text
+_NUMBERS = (ast.Constant, ast.JoinedStr, ast.Compare, ast.UnaryOp)
+
+
+def sources_of(*values: ast.expr) -> set[str]:
+    """What may be in the value of an expression: names, and ``MADE`` for what a call gives."""
+    found: set[str] = set()
+    inner: list[tuple[ast.expr, ast.expr]] = []  #: targets and iterables of comprehensions
+    stack = list(values)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _NUMBERS):
+            continue
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            stack += node.elts
+        elif isinstance(node, ast.Dict):
+            stack += node.values
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            stack.append(node.value if isinstance(node, ast.DictComp) else node.elt)
+            inner += [(g.target, g.iter) for g in node.generators]
+        elif isinstance(node, (ast.Starred, ast.Subscript)):
+            stack.append(node.value)
+        elif isinstance(node, ast.IfExp):
+            stack += [node.body, node.orelse]
+        elif isinstance(node, ast.BoolOp):
+            stack += node.values
+        elif isinstance(node, ast.BinOp):
+            stack += [node.left, node.right]
+        elif isinstance(node, ast.Call):
+            name = _called(node)
+            if name in PASSING:
+                stack += [*node.args, *(k.value for k in node.keywords)]
+            elif name in CONTENTS and isinstance(node.func, ast.Attribute):
+                stack.append(node.func.value)
+            elif name not in PLAIN:
+                found.add(MADE)
+        else:  # an attribute, a lambda …
+            found.add(MADE)
+    while inner:
+        target, iterable = inner.pop()
+        names = {n.id for n in walk(target) if isinstance(n, ast.Name)}
+        if not names.isdisjoint(found):
+            found = (found - names) | sources_of(iterable)
+    return found
 
 
 def _called(node: ast.Call) -> str:

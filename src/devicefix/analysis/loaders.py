@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from devicefix import torch_api
 from devicefix.analysis.classes import find_method
 from devicefix.analysis.devices import DEFAULT
+from devicefix.analysis.records import is_record
 from devicefix.analysis.values import (
     UNKNOWN,
     Closure,
@@ -78,6 +80,8 @@ def _stacked(item: Value) -> Value:
     if item.kind is Kind.STRING:
         return Value(Kind.SEQUENCE, element=Value(Kind.STRING), data="list")
     if item.kind is Kind.SEQUENCE:
+        if is_record(item):
+            return item.replace(items=tuple(_stacked(v) for v in item.items))
         if isinstance(item.items, tuple):
             return Value(Kind.SEQUENCE, items=tuple(_stacked(v) for v in item.items), data="list")
         return Value(Kind.SEQUENCE, element=_stacked(any_element(item)), data="list")
@@ -107,10 +111,11 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
     """The batch that a loop over a loader (or ``next(iter(loader))``) binds, with that place as its origin."""
     scope = frame.scope()
     element = loader.element or UNKNOWN
+    detail = GRAPHS if loader.has(GRAPHS) else "loader"
 
     def mark(value: Value, path: tuple[object, ...]) -> Value:
         if value.is_tensor and value.device is not None and value.device.host:
-            origin = Origin("batch", place, scope, detail="loader", path=path)
+            origin = Origin("batch", place, scope, detail=detail, path=path)
             return value.replace(origins=(origin,), device=DEFAULT, ident=("batch", place, path))
         if value.kind in (Kind.SEQUENCE, Kind.MAPPING):
             items = value.items
@@ -119,12 +124,13 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
             elif items is not None:
                 items = tuple(mark(v, (*path, i)) for i, v in enumerate(items))
             inner = mark(value.element, (*path, None)) if value.element is not None else None
-            return value.replace(items=items, element=inner, ident=("batch", place, path))
+            ident = value.ident if is_record(value) else ("batch", place, path)
+            return value.replace(items=items, element=inner, ident=ident)
         if value.kind is Kind.OBJECT and value.data.cls is not None and not value.data.is_module:
             return value.replace(data=_object(value.data, mark, path))
         if value.kind is Kind.UNKNOWN and not value.has("moved") and (value.device is None or value.device.host):
             # collated by torch, whatever the data set is: tensors on the CPU, or no tensors
-            origin = Origin("batch", place, scope, detail="loader", path=path)
+            origin = Origin("batch", place, scope, detail=detail, path=path)
             return value.replace(
                 ident=("batch", place, path), device=DEFAULT, origins=(origin,), flags=value.flags | {"likely_tensor"}
             )
@@ -153,6 +159,33 @@ def _object(obj: Obj, mark: Callable[[Value, tuple[object, ...]], Value], path: 
 
 #: what is looked into for tensors of a batch, of all that an object holds
 PLAIN = (Kind.TENSOR, Kind.SEQUENCE, Kind.MAPPING)
+
+
+#: says of a loader, and of the origin of its batches, that those are graphs: their own ``to`` moves all they hold
+GRAPHS = "graphs"
+
+
+def graph_loader(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """A loader of PyTorch Geometric, whose batches are ``Data`` objects."""
+    given = args.get(0, "dataset") or args.get(0, "data") or UNKNOWN
+    row = any_element(given) if given.kind is Kind.SEQUENCE else given
+    device = row.data.device if row.kind is Kind.OBJECT else row.device
+    placed = row.has("moved") or (device is not None and not device.host and not device.assumed)
+    element = Value(Kind.UNKNOWN, flags=frozenset({"moved"}) if placed else frozenset())
+    return Value(
+        Kind.LOADER, element=element, data=node, ident=("loader", node), sources=(given,), flags=frozenset({GRAPHS})
+    )
+
+
+def attribute(base: Value, name: str) -> Value:
+    """``batch.name`` of a batch of unknown kind: a field of it, from the same place."""
+    value = Value(Kind.UNKNOWN, device=base.device, ident=("attr", base.ident, name), sources=(base,), data=name)
+    # what tensors have as well says nothing: the batch may be one
+    if not base.origins or torch_api.attribute(name) is not None or torch_api.method(name) is not None:
+        return value
+    if name in torch_api.MOVE_METHODS or not any(o.kind == "batch" for o in base.origins):
+        return value
+    return value.replace(origins=part(base.origins, AttributeKey(name)), flags=base.flags & {"likely_tensor"})
 
 
 def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:

@@ -122,10 +122,11 @@ def _note_crossing(
     """Two accelerators that may be one: a card by number, and wherever the inputs of a function are."""
     for literal, partner in ((one, other), (other, one)):
         there, wanted = literal[0].device, partner[0].device
-        if there is None or wanted is None or there.kind != "cuda" or there.index is None or wanted.kind != "symbol":
+        if there is None or wanted is None or there.kind != "cuda" or wanted.kind != "symbol":
             continue
         if isinstance(literal[0].ident, tuple) and literal[0].ident[0] == "new":
-            it.records.crossings.append(
+            found = it.records.literal_meetings if there.index is None else it.records.crossings
+            found.append(
                 Mix(node, literal[0], partner[0], frame.scope(), operation, manner, dtype, literal[1], partner[1])
             )
 

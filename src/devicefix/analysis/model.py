@@ -112,6 +112,13 @@ class FunctionInfo:
         return any(isinstance(node, ast.Attribute) and node.attr in PLACING for node in walk(self.node))
 
     @cached_property
+    def makes_or_moves(self) -> bool:
+        """Whether it does more than hand on what it is given."""
+        from devicefix.analysis.outside import makes_or_moves
+
+        return makes_or_moves(self)
+
+    @cached_property
     def evidence(self) -> Evidence:
         """How the names in this function are used."""
         return collect_evidence(self.node, self.module)
@@ -213,10 +220,12 @@ class ModuleInfo:
         return table
 
     def release(self) -> None:
-        """Cut the references to and fro, so that the memory is free at once when nobody uses the module any more."""
-        self._functions.clear()
-        self._classes.clear()
-        self.shrink()
+        """Let go of the tree, at once: what an analysis leaves behind goes round in circles and still refers to parts of
+        it. The module, its functions and its classes are of no use afterwards.
+        """
+        for info in (*self._functions.values(), *self._classes.values()):
+            info.__dict__.clear()
+        self.__dict__.clear()
 
     def shrink(self) -> None:
         """Drop what only the rules want to know, and what is quickly found out again."""

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import heap, opaque, tensors
+from devicefix.analysis import autograd_functions, distributions, heap, hooks, opaque, tensors
 from devicefix.analysis.classes import external_kind, find_method, is_external_module
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Move, Step
@@ -124,9 +124,18 @@ def _children(fact: ModuleClass, args: Arguments, obj: Obj) -> None:
 
 def call_instance(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
     """``instance(…)``."""
-    from devicefix.analysis.calls import call_closure
+    if function.data.is_module and (function.data.hooks or it.hooks):
+        return hooks.call(it, frame, node, function, args)
+    return call_without_hooks(it, frame, node, function, args)
+
+
+def call_without_hooks(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
+    """What the instance itself does with the arguments."""
+    from devicefix.analysis.calls import apply, call_closure
 
     obj: Obj = function.data
+    if obj.is_module and "forward" in obj.attrs:  # model.forward = …
+        return apply(it, frame, node, obj.attrs["forward"], args)
     if obj.cls is not None:
         for name in ("__call__", "forward") if obj.is_module else ("__call__",):
             method = find_method(it, obj.cls, name)
@@ -140,6 +149,8 @@ def call_instance(it: Interpreter, frame: Frame, node: ast.Call, function: Value
         return external_result(it, frame, node, obj, args)
     if fact.container == "sequential":
         return _sequential(it, frame, node, obj, args)
+    if fact.container:  # a list cannot be called: what is called is one of several, and this is the wrong one
+        return Value(Kind.UNKNOWN, device=obj.device, flags=frozenset({"likely_tensor"}))
     if obj.external.endswith(("DataParallel", "DistributedDataParallel")):
         return _parallel(it, frame, node, obj, args)
     return _call_torch_module(it, frame, node, obj, fact, args)
@@ -334,8 +345,10 @@ def call_object_method(
         return _super_method(it, frame, node, receiver, name, args)
     if obj.is_module:
         return _module_method(it, frame, node, receiver, obj, name, args)
-    if obj.external.startswith("torch.distributions."):
-        return _of_distribution(obj, name, node)
+    if obj.external == autograd_functions.CONTEXT:
+        return autograd_functions.call_context(obj, name, args)
+    if distributions.is_distribution(receiver):
+        return distributions.call_method(it, frame, node, receiver, name, args)
     contents = obj.attrs.get("<items>")
     if (
         contents is None
@@ -369,16 +382,6 @@ def call_object_method(
         it.records.steps.append(Step("load_state_dict", node, receiver, frame.scope()))
         return NONE
     return Value(Kind.UNKNOWN, ident=("call", node))
-
-
-def _of_distribution(obj: Obj, name: str, node: ast.Call) -> Value:
-    """What a distribution draws and computes is where its parameters are."""
-    given = [*obj.arguments[0], *obj.arguments[1].values()] if obj.arguments else []
-    device = next((v.device for v in given if v.device is not None and (v.is_tensor or v.kind is Kind.UNKNOWN)), None)
-    if name in ("sample", "rsample", "log_prob", "entropy", "cdf", "icdf", "sample_n", "perplexity"):
-        dtype = DType.UNKNOWN if name == "sample" else DType.FLOAT
-        return Value(Kind.TENSOR, device=device, dtype=dtype, rank=-1, ident=("op", node))
-    return Value(Kind.UNKNOWN, device=device, ident=("call", node))
 
 
 def _placed(value: Value) -> Value:
@@ -422,6 +425,8 @@ def _module_method(
         if moves:
             heap.move_object(it, frame, node, receiver, device)
         return receiver
+    if name in hooks.REGISTERING:
+        return hooks.register(it, frame, receiver, name, args)
     if name == "apply" and args.positional and _moves(args.positional[0]):
         from devicefix.analysis.calls import apply
         from devicefix.analysis.frames import Arguments as Args
@@ -589,6 +594,11 @@ def call_unknown_module_method(
         return moved
     if name in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply"):
         return receiver
+    if name in hooks.REGISTERING:
+        target = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if isinstance(target, ast.Name) and target.id in frame.names:
+            frame.names[target.id] = receiver.replace(flags=receiver.flags - {"moved"})  # what it takes is not known
+        return hooks.register(it, frame, receiver, name, args)
     if name in ("parameters", "buffers"):
         element = Value(Kind.TENSOR, device=receiver.device, dtype=DType.FLOAT, flags=frozenset({"parameter", "leaf"}))
         return Value(Kind.SEQUENCE, element=element, data="parameters", ident=receiver.ident, sources=(receiver,))

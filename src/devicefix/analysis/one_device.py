@@ -13,8 +13,8 @@ from devicefix.analysis import classes, cuda_sites
 from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.inputs_at_hand import device_at_hand, rebound
 from devicefix.analysis.model import target_names
-from devicefix.analysis.references import seen_as_tensor
 from devicefix.codemods.changes import Change, EditCall, InsertStatements, ReplaceExpression, Unwrap, UnwrapIf
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Unification:
     doubt: str = ""
     note: str = ""
     group: str = ""
+    chosen_by: ast.AST | None = None  #: the call that gives each process a card of its own
 
 
 def unify(facts: FileFacts) -> Iterator[Unification]:
@@ -53,7 +54,7 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
                 "each process owns a card here; `.cuda()` follows `set_device`, and one device for all would "
                 "pile them onto the first card"
             )
-            yield Unification(open_sites[0].node, note=note)
+            yield Unification(open_sites[0].node, note=note, chosen_by=rank)
         return
     new = _NewVariable(facts, variables, open_sites)
     for site in open_sites:
@@ -221,16 +222,9 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
         ):
             return "", KEPT
         return "", "the module's own `.to(device)` should move it; what is moved in the constructor stays on that card"
-    scopes = [s for m in facts.records.moves if m.call is site.node for s in (m.scope,)]
-    for argument in function.parameters[1:]:
-        values = [
-            seen_as_tensor(function, argument.arg, s.names[argument.arg]) for s in scopes if argument.arg in s.names
-        ]
-        rebound = argument.arg in _rebound(function.node, site.node)
-        if values and all(v.is_tensor and not v.has("maybe_none") for v in values) and not rebound:
-            return f"{argument.arg}.device", ""
-        if not values and not rebound and argument.arg in function.evidence.likely_tensors:
-            return f"{argument.arg}.device", ""
+    device = device_at_hand(facts, function, site.node)
+    if device:
+        return device, ""
     return "", "no tensor input is at hand to take the device from"
 
 
@@ -250,7 +244,7 @@ def _beside_input(facts: FileFacts, site: Site) -> tuple[str, str] | None:
     }
     for argument in function.parameters:
         name = argument.arg
-        if name in function.evidence.tensors and name not in moved and name not in _rebound(function.node, site.node):
+        if name in function.evidence.tensors and name not in moved and name not in rebound(function.node, site.node):
             return f"{name}.device", ""
     return None
 
@@ -259,15 +253,6 @@ def _is_factory(node: ast.Call) -> bool:
     path = path_of(node.func) or ""
     fact = torch_api.function(f"torch.{path.rpartition('.')[2]}")
     return fact is not None and fact.creates
-
-
-def _rebound(function: ast.AST, before: ast.AST) -> set[str]:
-    line = getattr(before, "lineno", 0)
-    return {
-        n.id
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line
-    }
 
 
 def _lightning(cls: object) -> bool:

@@ -59,7 +59,9 @@ def _sequences(node: ast.BinOp, left: Value, right: Value) -> Value:
         if isinstance(left.items, tuple) and isinstance(right.items, tuple):
             return Value(Kind.SEQUENCE, items=left.items + right.items, data=left.data)
         members = [*_all(left), *_all(right)]
-        return Value(Kind.SEQUENCE, element=join_all(members), data=left.data, sources=scattered(members))
+        element = join_all(members)
+        held = scattered([*left.sources, *right.sources, *members], element)
+        return Value(Kind.SEQUENCE, element=element, data=left.data, sources=held)
     if isinstance(node.op, ast.Mult):
         sequence = left if left.kind is Kind.SEQUENCE else right
         return Value(Kind.SEQUENCE, element=join_all(_all(sequence)), data=sequence.data)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
@@ -61,14 +62,19 @@ class Ownership:
             yield current
             current = self._owner.get(id(current))
 
-    def outermost(self, origin: Origin) -> tuple[Origin, Obj] | None:
+    def outermost(self, origin: Origin, among: Callable[[Origin], bool] | None = None) -> tuple[Origin, Obj] | None:
         """The building of the outermost module that holds the one built at ``origin``, and that module.
 
+        ``among`` says which modules on the way outwards count; the first one that does not ends it.
         ``None`` when it is kept in a plain list of a module, which is another fault, or when its building was not seen.
         """
         if origin.owner is None:
             return None
-        last = list(self.ancestors(origin.owner))[-1]
+        around = list(self.ancestors(origin.owner))
+        if among is not None:
+            built = (self._built.get(id(obj)) for obj in around)
+            around = around[: max(1, len(list(takewhile(lambda o: o is not None and among(o), built))))]
+        last = around[-1]
         if id(last) in self._listed or id(last) not in self._built:
             return None
         return self._built[id(last)], last

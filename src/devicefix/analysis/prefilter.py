@@ -89,17 +89,10 @@ def glance(source: SourceText) -> tuple[bool, Relevance]:
 
     This needs little of the analysis to be loaded. Raises `SourceError` for a file that cannot be parsed.
     """
+    from devicefix.analysis.depth import room_for_depth
     from devicefix.analysis.relevance import Relevance
 
     tree = source.tree()
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, DEEP))
-    try:
+    with room_for_depth():
         relevance = Relevance(tree)
-    finally:
-        sys.setrecursionlimit(limit)
     return not relevance.functions and "cuda" not in source.text, relevance
-
-
-#: levels of nesting that an expression may have
-DEEP = 12_000

@@ -90,6 +90,8 @@ def references(
         elif raw.kind is Kind.OBJECT and raw.data.is_module and name != self_name(scope) and not (raw.flags & DOUBTS):
             if same(raw.data.device, device) and holds_parameters(raw.data):
                 found.append(Reference(f"next({name}.parameters()).device", "", "module", None, 950 + index))
+        elif raw.kind is Kind.OBJECT and name != self_name(scope) and not (raw.flags & DOUBTS):
+            found.extend(_settings(name, raw.data, device))
     found.extend(_of_self(scope, device))
     found.extend(_global_variables(scope, device))
     found.sort(key=lambda r: r.rank)
@@ -140,6 +142,15 @@ def _attributes(name: str, value: Value, device: Device, scope: Scope) -> Iterat
     """``args.device``, ``cfg.device``: an attribute of a name that is used as a device."""
     for attribute in ("device", "DEVICE"):
         if device.kind == "symbol" and device.key == ("attr", value.ident, attribute):
+            yield Reference(f"{name}.{attribute}", "", "variable", None, 350)
+
+
+def _settings(name: str, obj: Obj, device: Device) -> Iterator[Reference]:
+    """``cfg.device`` of an instance that is no module."""
+    for attribute, value in obj.attrs.items():
+        if value.flags & DOUBTS or value.kind not in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN):
+            continue
+        if attribute.isidentifier() and _names_device(attribute, value) and as_device(value) == device:
             yield Reference(f"{name}.{attribute}", "", "variable", None, 350)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from devicefix.analysis.conditional_moves import arms
 from devicefix.analysis.factory_calls import FactoryCalls
 from devicefix.analysis.keeping import Keeping, is_product
 from devicefix.analysis.tree_index import child_fields, walk
@@ -27,7 +28,14 @@ TELLING = frozenset(
     {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim",
      "from_pretrained", "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel",
      "DistributedDataParallel",
-     "RandomSampler", "random_split"}
+     "RandomSampler", "random_split", "register_forward_pre_hook", "register_module_forward_pre_hook"}
+)  # fmt: skip
+
+
+#: distributions that are made of numbers alone and then draw on the default device
+FROM_NUMBERS = frozenset(
+    {"Normal", "Uniform", "Bernoulli", "Beta", "Gamma", "Exponential", "Laplace", "Gumbel", "Cauchy", "HalfNormal",
+     "LogNormal", "Poisson", "StudentT"}
 )  # fmt: skip
 
 
@@ -66,9 +74,11 @@ class Relevance:
         self.bases: dict[str, set[str]] = {}  #: of each class, by their last names
         self.families: dict[str, set[str]] = {}
         self.unpacked: set[str] = set()  #: attributes that are looped over or subscripted
+        self.called: set[str] = set()  #: last names of everything that is called
         self.module = _Facts(tree, name="<module>")
         reader = _Reader(self)
         reader.block(tree.body, self.module, "")
+        self.module_classes = reader.module_classes
         self.mentions: dict[str, list[_Facts]] = {}  #: by whom each name is mentioned
         every = (*self.all, self.module)
         for facts in every:
@@ -85,7 +95,7 @@ class Relevance:
         if facts.matters:
             return
         lists: set[str] = set()
-        if facts.keeps is not None:
+        if facts.keeps is not None and (not facts.cls or self._may_be_module(facts.cls)):
             kept = facts.keeps.collections(self.unpacked if used else frozenset())
             lists = {name for name in kept if any(f is not facts for f in self.mentions.get(name, ()))}
             if lists:
@@ -108,6 +118,21 @@ class Relevance:
     def _is_used(self, cls: str) -> bool:
         """Whether a class is mentioned outside of its own methods."""
         return any(f.cls != cls for f in self.mentions.get(cls, ()))
+
+    def _may_be_module(self, cls: str) -> bool:
+        """Whether a class may derive from ``nn.Module``: through a base of this file, or one that is imported."""
+        seen: set[str] = set()
+        pending = [cls]
+        while pending:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self.bases:
+                pending += self.bases[name]
+            elif name not in NO_MODULES:
+                return True
+        return False
 
     def __contains__(self, node: ast.AST) -> bool:
         return node in self.functions
@@ -147,7 +172,9 @@ class Relevance:
         while pending:
             for f in pending:
                 for cls in self._family(f.cls) if f.cls else ():
-                    wanted.add(cls)
+                    wanted.add(_inherited(cls))
+                    if f.name not in ENTRIES or f.cls not in self.module_classes:
+                        wanted.add(cls)
                     builder = constructors.get(cls)
                     if builder is not None:
                         chosen.add(builder.node)
@@ -160,8 +187,18 @@ class Relevance:
         return chosen
 
 
+#: methods that frameworks and modules call with tensors on the module's device
+STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step", "predict_step", "compute_loss", "loss")
+
+#: classes to derive from that are no modules
+NO_MODULES = frozenset({"object", "ABC", "Enum", "Generic", "NamedTuple", "Protocol", "TypedDict", "Exception", "dict",
+                        "list", "str", "Dataset", "IterableDataset", "Sampler", "TestCase"})  # fmt: skip
+
 #: expressions whose value may be a module that was built elsewhere
 RESULTS = (ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.ListComp, ast.IfExp)
+
+#: methods that are interpreted for any module class, on an instance that nobody has made
+ENTRIES = frozenset({"__init__", *STEPS})
 
 #: stands for the statements of a class body
 CLASS_LEVEL = "<class>"
@@ -261,7 +298,7 @@ class _Reader:
                 self.visit(expression, facts, "")
         self.block(node.body, own, "")
         if cls and "super" in own.names:
-            own.names |= self.owner.bases.get(cls, set())
+            own.names.update(map(_inherited, self.owner.bases.get(cls, ())))
         if (facts.name != "<module>" or cls == "") and facts is not self.owner.module:
             # a function inside a function is part of what surrounds it
             facts.matters = facts.matters or own.matters
@@ -331,17 +368,20 @@ class _Reader:
             if isinstance(function, ast.Name)
             else ""
         )
+        if name:
+            self.owner.called.add(name)
         for keyword in node.keywords:
             if keyword.arg in ("return_tensors", "weight", "pos_weight", "generator"):
                 facts.matters = True
         if name[:1].isupper() and is_product(name):
             facts.does.add("builds")
+            facts.matters = facts.matters or name in FROM_NUMBERS
             if any(isinstance(a, ast.Attribute) for a in node.args):
                 facts.does.add("hands over")
             if facts.name == "forward" and is_method:
                 facts.matters = True  # a layer that is built at every call
         elif name in ("append", "extend", "insert") and facts.keeps is not None and isinstance(function, ast.Attribute):
-            facts.keeps.appended(function.value)
+            facts.keeps.appended(function.value, node.args)
         if name in REGISTERING:
             if name == "register_buffer":
                 facts.does.add("registers")
@@ -442,6 +482,11 @@ class _Reader:
         self.calls.imported(node)
 
 
+def _inherited(cls: str) -> str:
+    """What stands among the names of a function for ``super()`` of a class."""
+    return f"super of {cls}"
+
+
 @cache
 def _batch_word(name: str) -> bool:
     """Whether a name sounds like that of a data loader."""
@@ -460,6 +505,8 @@ def _drops_move(node: ast.expr) -> bool:
         return any(_drops_move(e) for e in node.elts)
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
         return _drops_move(node.elt)
+    if isinstance(node, (ast.IfExp, ast.BoolOp)):
+        return any(map(_drops_move, arms(node)))
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     if node.func.attr in MOVE_METHODS or node.func.attr in DTYPE_METHODS or node.func.attr == "type":

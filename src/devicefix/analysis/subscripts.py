@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.devices import CPU
 from devicefix.analysis.loaders import part
 from devicefix.analysis.meeting import meet
-from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join
+from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, Kind, Value, any_element, join
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -107,6 +107,8 @@ def _tensor(
     if tensors and rank is not None and (boolean or any(v.rank != 0 for v, _ in tensors)):
         rank = -1
     flags = base.flags & {"explicit_dtype", "maybe_none", "guessed", "shaped"}
+    if any(v.kind in (Kind.NUMBER, Kind.SIZE) for v, _ in indices):
+        flags -= {"shaped"}  # the dimension that is gone may have been the only one
     if rank is None and any(
         isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices
     ):
@@ -139,19 +141,50 @@ def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, no
         elif isinstance(base.items, tuple) and not base.items:
             changed = base.replace(items=None, element=value)
         elif isinstance(target.slice, ast.Slice):
-            changed = base
+            changed = _slice_replaced(base, target.slice, value)
         else:
             # d[k] = … in a loop over d replaces every entry
             replaces_all = frame.loops > 0 and indices and indices[0][0].ident == ("key", base.ident)
             element = (
                 value if replaces_all or (not base.items and base.element is None) else join(any_element(base), value)
             )
-            changed = base.replace(items=None, element=element)
+            changed = base.replace(items=None, element=element, sources=(), flags=base.flags | OVERWRITTEN)
         rebind(it, frame, target.value, changed)
+        if base.kind is Kind.MAPPING and key is not None and value.kind in SETTINGS:
+            _set_globally(it, frame, target.value, changed)
+    elif base.kind is Kind.METHOD:
+        from devicefix.analysis import computed_attributes
+
+        if computed_attributes.is_attributes(base):
+            computed_attributes.store(it, frame, base, key, value)
     elif base.kind is Kind.OBJECT:
         from devicefix.analysis import heap
 
         heap.store_item(it, frame, base, key, value)
+
+
+def _slice_replaced(base: Value, part: ast.Slice, value: Value) -> Value:
+    """``items[:] = …`` replaces all members, ``items[1:] = …`` some; layers are as good as those before them."""
+    if any_element(base).is_module:
+        return base
+    if part.lower is part.upper is part.step is None:
+        return value if value.kind is Kind.SEQUENCE else base.replace(items=None, element=UNKNOWN, sources=())
+    element = join(any_element(base), any_element(value)) if value.kind is Kind.SEQUENCE else UNKNOWN
+    return base.replace(items=None, element=element, sources=(), flags=base.flags | OVERWRITTEN)
+
+
+#: kinds of values that a dict of settings holds
+SETTINGS = frozenset({Kind.UNKNOWN, Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.NONE})
+
+
+def _set_globally(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
+    """``CONFIG["device"] = device`` in a function: what is read of the global dict from now on is that."""
+    running = it.globals.get(frame.module)
+    if not isinstance(node, ast.Name) or frame.function is None or running is None or node.id in frame.names:
+        return
+    if node.id in running and not (frame.outer is not None and node.id in frame.outer):
+        running[node.id] = value
+        it.heap_version += 1
 
 
 def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
@@ -176,4 +209,5 @@ def with_all_items(base: Value, value: Value) -> Value:
         items = {k: value if v.is_tensor == value.is_tensor else v for k, v in items.items()}
     elif items is not None:
         items = tuple(value if v.is_tensor == value.is_tensor else v for v in items)
-    return base.replace(items=items, element=value if base.element is not None else None)
+    element = value if base.element is not None else None
+    return base.replace(items=items, element=element, sources=(), flags=base.flags | OVERWRITTEN)

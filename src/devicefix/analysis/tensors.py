@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import devices, draws
+from devicefix.analysis import devices, draws, gradient_hooks, records
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, Device, parse_device, symbol
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.meeting import Operand, meet, meet_loaded
@@ -233,7 +233,7 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
                     result.replace(dtype=DTYPE_CLASSES.get(dtype, result.dtype), ident=None)
                     for _, dtype in fact.outputs
                 )
-                return Value(Kind.SEQUENCE, items=items, data="tuple")
+                return records.record(tuple(name for name, _ in fact.outputs), items, result=True)
             return Value(Kind.SEQUENCE, element=result, data="tuple")
         return result
     if returns == "size":
@@ -425,7 +425,7 @@ def create(
         if device == CPU or (given.kind is Kind.DEVICE and device == DEFAULT):
             device = CPU if given.kind is Kind.STRING else device
             origins = given.sources[0].origins if given.kind is Kind.DEVICE and given.sources else ()
-        if given.kind is Kind.STRING and device is not None and device.kind == "cuda":
+        if given.kind in (Kind.STRING, Kind.DEVICE) and device is not None and device.kind == "cuda":
             it.records.scopes[node].append(frame.scope())
         follows = ("device of", given.sources[0].ident) if given.kind is Kind.DEVICE and given.sources else None
         return Value(
@@ -637,6 +637,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
             flags |= {"requires_grad"} | (receiver.flags & {"leaf"})
             return receiver.replace(flags=flags)
         return receiver.replace(flags=flags, ident=("same", receiver.ident) if receiver.ident else None)
+    if name == "register_hook":
+        return gradient_hooks.register(it, frame, node, receiver, args)
     fact = torch_api.method(name)
     if fact is None:
         return Value(Kind.UNKNOWN, device=receiver.device)
@@ -736,7 +738,9 @@ def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None
     dtype: DType | None = None
     moves = False
     for value in (*args.positional, *(args.keywords[k] for k in ("device", "dtype", "other") if k in args.keywords)):
-        if value.kind is Kind.DTYPE:
+        if value is args.keywords.get("dtype"):
+            dtype = value.dtype if value.kind is Kind.DTYPE else dtype  # and no device, whatever it is
+        elif value.kind is Kind.DTYPE:
             dtype = value.dtype
         elif value.is_tensor:
             device, dtype, moves = value.device, value.dtype, True

@@ -67,7 +67,9 @@ def unmoved_modules(facts: FileFacts, ownership: Ownership) -> Iterator[Unmoved]
         for origin in mix.culprit.origins:
             if origin.kind != "module":
                 continue
-            outermost = ownership.outermost(origin)
+            # what a call of a module builds comes too late for the moves of that module
+            late = _made_in_forward(origin)
+            outermost = ownership.outermost(origin, _made_in_forward if late else None)
             if outermost is None:
                 continue
             built, obj = outermost

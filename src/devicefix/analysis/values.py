@@ -12,6 +12,7 @@ from devicefix.analysis import devices
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
+    from devicefix.analysis.hooks import Hook
     from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
 
 
@@ -190,6 +191,7 @@ class Closure:
     function: FunctionInfo
     names: MutableMapping[str, Value] | None = None
     module: ModuleInfo | None = None
+    bare: bool = False  #: as it is written, without its decorators
 
 
 @dataclass(slots=True, eq=False)
@@ -212,7 +214,11 @@ class Obj:
         True  #: a module that owns parameters or buffers (or may); of a project's class: through a base elsewhere
     )
     version: int = 0
+    hooks: tuple[Hook, ...] = ()  #: forward hooks, of a module
 
+
+#: how the identity of a tuple with named members begins
+FIELDS = ("fields", "result")
 
 UNKNOWN = Value(Kind.UNKNOWN)
 NONE = Value(Kind.NONE)
@@ -220,6 +226,7 @@ NUMBER = Value(Kind.NUMBER)
 STRING = Value(Kind.STRING)
 NO_FLAGS: frozenset[str] = frozenset()
 MAYBE_NONE = frozenset({"maybe_none"})
+OVERWRITTEN = frozenset({"overwritten"})  #: of a list: members were replaced, by ones on another device perhaps
 
 
 def merge_origins(values: Iterable[Value]) -> tuple[Origin, ...]:
@@ -329,15 +336,18 @@ def _join_containers(a: Value, b: Value) -> Value:
     else:
         for value in (*elements(a), *elements(b)):
             element = value if element is None else join(element, value)
-    sources = scattered((*a.sources, *b.sources)) if a.sources or b.sources else ()
+    doubts = (a.flags | b.flags) & (MAYBE_NONE | OVERWRITTEN)
+    known = (a.sources or b.sources) and not doubts & OVERWRITTEN
+    sources = scattered((*a.sources, *b.sources), element) if known else ()
     return Value(
         a.kind,
         items=items,
         element=element,
         origins=merge_origins((a, b)),
         data=a.data if a.data == b.data else None,
+        ident=a.ident if a.ident == b.ident and isinstance(a.ident, tuple) and a.ident[0] in FIELDS else None,
         sources=sources,
-        flags=(a.flags & b.flags) | ((a.flags | b.flags) & MAYBE_NONE),
+        flags=(a.flags & b.flags) | doubts,
     )
 
 
@@ -365,13 +375,17 @@ def module_objects(value: Value) -> tuple[Value, ...]:
     return tuple(v for v in value.items or () if v.kind is Kind.OBJECT) if value.kind is Kind.MODULE else ()
 
 
-def scattered(members: Iterable[Value]) -> tuple[Value, ...]:
-    """Tensors of a list that are on different devices, one per device; none if all are on one."""
+def scattered(members: Iterable[Value], element: Value | None = None) -> tuple[Value, ...]:
+    """Tensors of a list that are on different devices, one per device; none if all are on one.
+
+    Where the one value that stands for all, ``element``, is no tensor, the tensors among the members are told as well.
+    """
     found: dict[Device, Value] = {}
     for value in members:
         if value.is_tensor and value.device is not None:
             found.setdefault(value.device, value)
-    return tuple(found.values()) if len(found) > 1 else ()
+    lost = element is not None and element.kind is Kind.UNKNOWN
+    return tuple(found.values()) if len(found) > 1 or lost else ()
 
 
 def join_all(values: Iterable[Value]) -> Value:

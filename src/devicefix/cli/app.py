@@ -88,6 +88,9 @@ def check(
     paths: Paths = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print the changes as a diff; write nothing.")] = False,
     write: Annotated[bool, typer.Option("--write", "-w", help="Make the safe fixes in the files.")] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="With --write: show each fix and ask whether to make it.")
+    ] = False,
     unsafe_fixes: Annotated[
         bool | None,
         typer.Option("--unsafe-fixes/--no-unsafe-fixes", help="Also make fixes that could not be shown to be safe."),
@@ -102,7 +105,8 @@ def check(
     show_fixes: Annotated[bool, typer.Option("--show-fixes", help="List the fixes that were made.")] = False,
     add_ignore: Annotated[bool, typer.Option("--add-ignore", help="Write a suppression for every finding.")] = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if there are findings.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings and errors, nothing else.")] = False,
+    silent: Annotated[bool, typer.Option("--silent", "-s", help="Print errors only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=0, help="Processes; 0: as many as pay.")] = None,
     color: Annotated[Color, typer.Option(help="Colours in the output.")] = Color.auto,
@@ -193,6 +197,7 @@ def check(
         paths=list(paths or []),
         diff=diff,
         write=write,
+        interactive=interactive,
         unsafe_fixes=unsafe_fixes,
         select=_flat(select),
         ignore=_flat(ignore),
@@ -205,6 +210,7 @@ def check(
         add_ignore=add_ignore,
         exit_zero=exit_zero,
         quiet=quiet,
+        silent=silent,
         verbose=verbose,
         jobs=jobs,
         color=color.value,

@@ -14,7 +14,7 @@ from devicefix.config.resolve import Configuration
 
 if TYPE_CHECKING:
     from devicefix.cli.progress import Progress
-    from devicefix.engine.baseline import Baseline
+    from devicefix.engine.baseline import Baseline, Key
     from devicefix.engine.check import Analyse
     from devicefix.engine.filters import Filter
     from devicefix.engine.outcome import Outcome
@@ -76,9 +76,15 @@ def _checked(options: CheckOptions, rules: Sequence[Rule] | None, analyse: Analy
     from devicefix.engine.wanted import BaselineError, GitError
     from devicefix.source.errors import SourceError
 
+    configured: Configuration | None = None
     try:
-        return Session(options, rules, analyse).run()
-    except (ConfigError, UnknownRule, SourceError, BaselineError, GitError) as error:
+        configured = configuration(options)
+        return Session(options, configured, rules, analyse).run()
+    except UnknownRule as error:
+        origin = configured.origin_of(error.selector) if configured is not None else ""
+        complain(f"{origin}: {error}" if origin else str(error))
+        return FAILED
+    except (ConfigError, SourceError, BaselineError, GitError) as error:
         complain(str(error))
         return FAILED
 
@@ -98,13 +104,19 @@ def _reconfigure_streams() -> None:
 class Session:
     """One run, with the counts that its summary needs."""
 
-    def __init__(self, options: CheckOptions, rules: Sequence[Rule] | None, analyse: Analyse | None) -> None:
+    def __init__(
+        self,
+        options: CheckOptions,
+        configured: Configuration,
+        rules: Sequence[Rule] | None,
+        analyse: Analyse | None,
+    ) -> None:
         from devicefix.report.style import Style, use_color
 
         self.options = options
         self.rules = rules
         self.analyse = analyse
-        self.configuration = configuration(options)
+        self.configuration = configured
         named = options.stdin_filename if options.paths == ["-"] else None
         self.settings = self.configuration.for_path(named or (options.paths[0] if options.paths else "."))
         self.style = Style(use_color(options.color, sys.stdout))
@@ -127,6 +139,10 @@ class Session:
             from devicefix.cli.guarded import write_guarded
 
             return write_guarded(self, paths)
+        if self.options.interactive:
+            from devicefix.cli.ask import write_asked
+
+            return write_asked(self, paths)
         return self.finish(self.files(paths, self._mode()))
 
     def _not_for_standard_input(self, paths: list[str]) -> str:
@@ -134,6 +150,7 @@ class Session:
             return "`-` reads standard input and goes with no other path"
         options = self.options
         given = {"--watch": options.watch, "--verify": options.verify, "--changed-only": options.changed_only}
+        given |= {"--interactive": options.interactive}
         given |= {"--baseline": options.baseline, "--write-baseline": options.write_baseline}
         wrong = [name for name, value in given.items() if value]
         return f"`-` reads standard input and does not go with {wrong[0]}" if wrong else ""
@@ -158,6 +175,10 @@ class Session:
     def filters(self, paths: list[str]) -> list[Filter]:
         """What hides findings. Raises `BaselineError` and `GitError`."""
         filters: list[Filter] = []
+        if self.options.write_baseline is not None:
+            from devicefix.engine.baseline import check_target
+
+            check_target(Path(self.options.write_baseline))  # before the work is done, not after
         if self.options.baseline is not None:
             from devicefix.engine.baseline import read
 
@@ -170,7 +191,7 @@ class Session:
         return filters
 
     def _show_progress(self, files: int) -> None:
-        if files > 1 and not self.options.quiet and sys.stderr.isatty():
+        if files > 1 and not (self.options.quiet or self.options.silent) and sys.stderr.isatty():
             from devicefix.cli.progress import Progress
 
             self.progress = Progress(files)
@@ -227,7 +248,7 @@ class Session:
         return self._status()
 
     def _print(self, text: str, out: TextIO) -> None:
-        if text and not self.options.quiet and self.options.write_baseline is None:
+        if text and not self.options.silent and self.options.write_baseline is None:
             if self.progress is not None:
                 self.progress.hide()
             out.write(text)
@@ -237,7 +258,7 @@ class Session:
         from devicefix.report.words import plural
 
         count = write(path, self.outcomes)
-        if not self.options.quiet:
+        if not (self.options.quiet or self.options.silent):
             print(f"{plural(count, 'finding')} written to {path}", file=sys.stderr)
         return FAILED if self.failed else OK
 
@@ -274,16 +295,23 @@ class Session:
     def _summary(self, out: TextIO) -> None:
         from devicefix.report.summary import summary
 
-        if self.options.quiet:
+        if self.options.silent:
             return
         if self.options.verbose:
             self._say_what_was_done()
-        text = summary(self.outcomes, self.options, self.settings, self.style)
+        stale = sum(count for *_, count in self._stale())
+        text = summary(self.outcomes, self.options, self.settings, self.style, stale=stale)
         if not text:
             return
         # Machines read the other formats and patches: the words for people go to stderr there.
         for_people = self.settings.output_format in ("full", "concise") and not self.options.diff
         print(text, file=out if for_people else sys.stderr)
+
+    def _stale(self) -> list[tuple[str, Key, int]]:
+        """What the baseline lists and a check did not find."""
+        if self.baseline is None or self.options.write or self.options.diff or self.options.add_ignore:
+            return []
+        return self.baseline.stale()
 
     def _say_what_was_done(self) -> None:
         from devicefix.report.words import plural
@@ -294,9 +322,8 @@ class Session:
         skipped = sum(1 for outcome in self.outcomes if outcome.skipped)
         cached = sum(1 for outcome in self.outcomes if outcome.cached)
         files = plural(len(self.outcomes), "file")
-        if self.baseline is not None and not (self.options.write or self.options.diff):
-            for path, (code, scope, line, _), count in self.baseline.stale():
-                where = f" in {scope}" if scope else ""
-                print(f"stale in the baseline: {path}: {code}{where}: {line} (x{count})", file=sys.stderr)
+        for path, (code, scope, line, _), count in self._stale():
+            where = f" in {scope}" if scope else ""
+            print(f"stale in the baseline: {path}: {code}{where}: {line} (x{count})", file=sys.stderr)
         known = f", {cached} known from an earlier run" if cached else ""
         print(f"checked {files} ({skipped} without anything to check{known}) in {seconds:.2f} s", file=sys.stderr)

@@ -16,6 +16,7 @@ class OutputFormat(str, Enum):
     gitlab = "gitlab"
     junit = "junit"
     rdjson = "rdjson"
+    azure = "azure"
 
 
 class Color(str, Enum):

@@ -22,6 +22,7 @@ class CheckOptions:
     paths: list[str] = field(default_factory=list)
     diff: bool = False
     write: bool = False
+    interactive: bool = False
     unsafe_fixes: bool | None = None
     select: list[str] = field(default_factory=list)
     ignore: list[str] = field(default_factory=list)
@@ -33,7 +34,8 @@ class CheckOptions:
     show_fixes: bool = False
     add_ignore: bool = False
     exit_zero: bool = False
-    quiet: bool = False
+    quiet: bool = False  #: findings and errors, nothing else
+    silent: bool = False  #: errors only
     verbose: bool = False
     jobs: int | None = None
     color: str = "auto"
@@ -68,6 +70,10 @@ class CheckOptions:
             return "--base goes with --changed-only"
         if self.verify is not None and not self.write:
             return "--verify goes with --write"
+        if self.interactive and not self.write:
+            return "--interactive goes with --write"
+        if self.interactive and self.verify is not None:
+            return "--interactive and --verify exclude each other"
         return ""
 
 
@@ -75,6 +81,8 @@ _FLAGS = {
     "--diff": ("diff", True),
     "--write": ("write", True),
     "-w": ("write", True),
+    "--interactive": ("interactive", True),
+    "-i": ("interactive", True),
     "--unsafe-fixes": ("unsafe_fixes", True),
     "--no-unsafe-fixes": ("unsafe_fixes", False),
     "--statistics": ("statistics", True),
@@ -83,6 +91,8 @@ _FLAGS = {
     "--exit-zero": ("exit_zero", True),
     "--quiet": ("quiet", True),
     "-q": ("quiet", True),
+    "--silent": ("silent", True),
+    "-s": ("silent", True),
     "--verbose": ("verbose", True),
     "-v": ("verbose", True),
     "--isolated": ("isolated", True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -43,15 +44,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         import tomli as tomllib
 
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8"))
+        text = path.read_bytes().decode("utf-8-sig")  # some editors begin files with a byte order mark
+        data: dict[str, Any] = tomllib.loads(text)
     except OSError as error:
         raise ConfigError(str(path), f"cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise ConfigError(str(path), "is not encoded as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"\(at line (\d+)", str(error))
-        message = re.sub(r" \(at .*\)$", "", str(error))
-        raise ConfigError(str(path), f"not valid TOML: {message}", int(match[1]) if match else 0) from None
+        message = re.sub(r" \(at line .*\)$", "", str(error))
+        line = int(match[1]) if match else len(text.splitlines())
+        raise ConfigError(str(path), f"not valid TOML: {message}", line) from None
+    except RecursionError:
+        raise ConfigError(str(path), "not valid TOML: nested too deeply") from None
     return data
 
 
@@ -73,19 +78,26 @@ def load(path: Path, seen: tuple[Path, ...] = (), *, origins: dict[str, str] | N
     fields: dict[str, Any] = {}
     if EXTEND in table:
         fields = _extended(path, table[EXTEND], in_pyproject, (*seen, resolved), origins)
+    written: dict[str, str] = {}
     for name, value in table.items():
         if name == EXTEND:
             continue
+        line = _line(path, name, in_pyproject)
         key = BY_NAME.get(name.replace("_", "-"))
         if key is None:
-            raise ConfigError(str(path), _unknown(name), _line(path, name, in_pyproject))
+            raise ConfigError(str(path), _unknown(name, path), line)
+        if key.name in written:
+            raise ConfigError(str(path), f"`{name}` is the same as `{written[key.name]}`, which is set as well", line)
+        written[key.name] = name
         try:
             fields[key.field] = key.read(value)
         except BadValue as error:
-            message = f"`{key.name}` must be {error}, not {_shown(value)}"
-            raise ConfigError(str(path), message, _line(path, name, in_pyproject)) from None
+            inner = error.inner
+            what = f'`{key.name}."{inner}"`' if inner is not None else f"`{key.name}`"
+            wrong = value[inner] if inner is not None else value
+            line = (_line(path, inner, in_pyproject, within=name) if inner is not None else 0) or line
+            raise ConfigError(str(path), f"{what} must be {error}, not {_shown(wrong)}", line) from None
         if origins is not None:
-            line = _line(path, name, in_pyproject)
             origins[key.field] = f"{path}:{line}" if line else str(path)
     return fields
 
@@ -99,6 +111,9 @@ def _extended(
     other = path.parent / Path(value).expanduser()
     if not other.is_file():
         raise ConfigError(str(path), f"`extend`: there is no file {other}", line)
+    tidy = Path(os.path.normpath(other))
+    if tidy.is_file() and tidy.samefile(other):
+        other = tidy  # without `..`, to be shown
     try:
         return load(other, seen, origins=origins)
     except ConfigError as error:
@@ -107,37 +122,51 @@ def _extended(
         raise
 
 
-def _unknown(name: str) -> str:
+def _unknown(name: str, path: Path) -> str:
     import difflib
 
     from devicefix.config.schema import BY_NAME, EXTEND
 
+    if name == "tool" and path.name != "pyproject.toml":
+        return f"unknown key `tool`; in {path.name} the keys stand without `[{_TABLE}]`"
     near = difflib.get_close_matches(name.replace("_", "-"), [*BY_NAME, EXTEND], n=1, cutoff=0.5)
     hint = f"; did you mean `{near[0]}`?" if near else f"; the keys are {', '.join([*BY_NAME, EXTEND])}"
     return f"unknown key `{name}`{hint}"
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "`true`" if value else "`false`"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    """A value roughly as it stands in a file."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return f"`{text if len(text) <= 40 else text[:37] + '...'}`"
 
 
-def _line(path: Path, name: str, in_pyproject: bool) -> int:
-    """The line on which a key is set, as far as can be told without a TOML library that keeps places."""
+def _line(path: Path, name: str, in_pyproject: bool, within: str = "") -> int:
+    """The line on which a key is set, as far as can be told without a TOML library that keeps places.
+
+    ``within`` names the table that the key is in, below ours. 0 if the key is not found.
+    """
     try:
-        lines = path.read_text("utf-8", "replace").split("\n")
+        lines = path.read_text("utf-8-sig", "replace").split("\n")
     except OSError:
         return 0
-    key = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*(=|\.)")
-    header = re.compile(rf"\s*\[\s*({re.escape(_TABLE)}\.)?[\"']?{re.escape(name)}[\"']?\s*\]")
-    inside = not in_pyproject
+    ours = [re.escape(_TABLE)] if in_pyproject else []
+    table = r"\.".join([*ours, _name(within)] if within else ours)
+    key = re.compile(rf"\s*{_name(name)}\s*(=|\.)")
+    header = re.compile(rf"\s*\[+\s*{r'[.]'.join([*ours, _name(name)])}\s*[.\]]")
+    opening = re.compile(rf"\s*\[\s*{table}\s*\]")
+    inside = not table
     for number, line in enumerate(lines, 1):
-        if header.match(line):
+        if not within and header.match(line):
             return number
         if line.lstrip().startswith("["):
-            inside = bool(re.match(rf"\s*\[\s*{re.escape(_TABLE)}\s*\]", line)) if in_pyproject else False
+            inside = bool(table and opening.match(line))
         elif inside and key.match(line):
             return number
     return 0
+
+
+def _name(key: str) -> str:
+    """A pattern for a key, bare or quoted."""
+    return rf"[\"']?{re.escape(key)}[\"']?"

@@ -57,6 +57,20 @@ class Configuration:
             rows.append((key.name, key.shown(value), origin))
         return rows
 
+    def origin_of(self, selector: str) -> str:
+        """Where a selector of rules is used: the file and line or the option, and the key. Empty if it is unknown."""
+        from devicefix.config.schema import KEYS
+
+        for settings in self._by_file.values():
+            for key in (key for key in KEYS if key.expects in ("rules", "table")):
+                if selector not in _selectors(getattr(settings, key.field)):
+                    continue
+                given = self.overrides.get(key.field) or self.added.get(key.field) or ()
+                if selector in _selectors(given):
+                    return f"--{key.name}"
+                return f"{self._origins[id(settings)].get(key.field, '')}: `{key.name}`"
+        return ""
+
     def _for_folder(self, folder: Path) -> Settings:
         known = self._by_folder.get(folder)
         if known is not None:
@@ -84,3 +98,11 @@ class Configuration:
             self._by_file[file] = made = replace(Settings(), **fields)
             self._origins[id(made)] = origins
         return self._by_file[file]
+
+
+def _selectors(value: tuple[Any, ...]) -> list[str]:
+    """The selectors in the value of a field: a list of them, or of pairs of a pattern and such a list."""
+    found: list[str] = []
+    for item in value:
+        found += [item] if isinstance(item, str) else item[1]
+    return found

@@ -14,7 +14,11 @@ from devicefix.settings import OUTPUT_FORMATS
 
 
 class BadValue(ValueError):
-    """The value does not fit; the message says what would."""
+    """The value does not fit; the message says what would. ``inner`` names the key of a table that holds it."""
+
+    def __init__(self, message: str, inner: str | None = None) -> None:
+        super().__init__(message)
+        self.inner = inner
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,13 @@ def _names(value: Any) -> tuple[str, ...]:
     raise BadValue("a list of strings")
 
 
+def _classes(value: Any) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [None]
+    if all(isinstance(name, str) and all(part.isidentifier() for part in name.split(".")) for name in names):
+        return tuple(names)
+    raise BadValue('a list of classes such as "mylib.layers.Block"')
+
+
 def _choice(*allowed: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if isinstance(value, str) and value in allowed:
@@ -73,10 +84,10 @@ def _version(value: Any) -> tuple[int, int]:
 def _per_file(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise BadValue("a table from patterns to lists of rules")
-    try:
-        return tuple((str(pattern), _names(selectors)) for pattern, selectors in value.items())
-    except BadValue:
-        raise BadValue("a table from patterns to lists of rules") from None
+    for pattern, selectors in value.items():
+        if not isinstance(selectors, list) or not all(isinstance(item, str) for item in selectors):
+            raise BadValue("a list of rules", inner=pattern)
+    return tuple((pattern, tuple(selectors)) for pattern, selectors in value.items())
 
 
 _BUFFERS = ("register_buffer", "nn.Buffer")
@@ -96,9 +107,9 @@ KEYS: tuple[Key, ...] = (
     Key("buffer-style", "buffer_style", _choice(*_BUFFERS), "choice", "How a buffer is written."),
     Key("device-expression", "device_expression", _choice(*_DEVICES), "choice", "How a new device is chosen."),
     Key("persistent-buffers", "persistent_buffers", _flag, "bool", "Whether new buffers go into checkpoints."),
-    Key("modules", "modules", _names, "classes", "Classes that are modules."),
-    Key("in-place-containers", "in_place_containers", _names, "classes", "Classes whose `to` moves the object."),
-    Key("copying-containers", "copying_containers", _names, "classes", "Classes whose `to` returns a moved copy."),
+    Key("modules", "modules", _classes, "classes", "Classes that are modules."),
+    Key("in-place-containers", "in_place_containers", _classes, "classes", "Classes whose `to` moves the object."),
+    Key("copying-containers", "copying_containers", _classes, "classes", "Classes whose `to` returns a moved copy."),
     Key("output-format", "output_format", _choice(*OUTPUT_FORMATS), "choice", "How findings are printed."),
     Key("jobs", "jobs", _jobs, "number", "Processes; 0: as many as pay off."),
 )

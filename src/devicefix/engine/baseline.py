@@ -79,17 +79,29 @@ def read(path: Path | str) -> Baseline:
     """Raises `BaselineError`."""
     file = Path(path)
     try:
-        data = json.loads(file.read_bytes().decode("utf-8"))
+        data = json.loads(file.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise BaselineError(f"{path}: not a baseline: not encoded as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise BaselineError(f"{path}:{error.lineno}:{error.colno}: not a baseline: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{path}: no baseline: {error}") from None
-    try:
-        if data["version"] != VERSION:
-            raise BaselineError(f"{path}: a baseline of version {data['version']}; this program reads {VERSION}")
-        known = {name: Counter({_key(row): _count(row) for row in rows}) for name, rows in data["findings"].items()}
-    except (KeyError, TypeError, AttributeError, ValueError):
-        raise BaselineError(f"{path}: no baseline: it does not have the shape of one") from None
+        raise BaselineError(f"{path}: not a baseline: {error}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("findings"), dict):
+        raise BaselineError(f"{path}: not a baseline: there are no findings by file in it")
+    version = data.get("version")
+    if type(version) is not int or version != VERSION:
+        shown = json.dumps(version) if isinstance(version, (int, str)) else "another version"
+        raise BaselineError(f"{path}: a baseline of version {shown}; this program reads version {VERSION}")
+    known = {}
+    for name, rows in data["findings"].items():
+        try:
+            known[name] = Counter[Key]()
+            for row in rows:
+                known[name][_key(row)] += _count(row)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise BaselineError(f"{path}: not a baseline: the findings of {name} do not have the right shape") from None
     return Baseline(file.absolute().parent, known)
 
 
@@ -110,6 +122,7 @@ def _count(row: Any) -> int:
 def write(path: Path | str, outcomes: Iterable[Outcome]) -> int:
     """Write the findings of outcomes; returns how many. Raises `BaselineError`."""
     file = Path(path)
+    check_target(file)
     folder = file.absolute().parent
     known: dict[str, Counter[Key]] = {}
     for outcome in outcomes:
@@ -131,6 +144,20 @@ def write(path: Path | str, outcomes: Iterable[Outcome]) -> int:
         temporary.unlink(missing_ok=True)
         raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror or error}") from None
     return sum(sum(counts.values()) for counts in known.values())
+
+
+def check_target(file: Path) -> None:
+    """Raises `BaselineError` where a baseline would overwrite something else, or cannot be written."""
+    if file.is_dir():
+        raise BaselineError(f"{file}: the baseline cannot be written: it is a folder")
+    if not file.absolute().parent.is_dir():
+        raise BaselineError(f"{file}: the baseline cannot be written: there is no folder {file.parent}")
+    try:
+        held = file.read_bytes() if file.exists() else b""
+    except OSError as error:
+        raise BaselineError(f"{file}: the baseline cannot be written: {error.strerror or error}") from None
+    if held.strip() and (b'"version"' not in held or b'"findings"' not in held):
+        raise BaselineError(f"{file}: holds something that is no baseline; it is left alone")
 
 
 def _name(path: str, folder: Path) -> str:

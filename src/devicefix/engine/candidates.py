@@ -59,6 +59,10 @@ class Candidates:
             if self._with([candidate], path).applied:
                 self.all.append(candidate)
 
+    def original(self, path: Path) -> bytes:
+        """The bytes of a file at the beginning."""
+        return self._checked[path].source.raw
+
     def render(self, chosen: Sequence[Candidate]) -> Mapping[Path, bytes]:
         """The files with these fixes and no others, made from what the files were at the beginning."""
         return {path: self._with(chosen, path).source.raw for path in dict.fromkeys(c.path for c in chosen)}

@@ -30,3 +30,10 @@ class FileError:
 
 class UnknownRule(ValueError):
     """A selector that fits no rule. The message names the nearest valid one."""
+
+    def __init__(self, message: str, selector: str = "") -> None:
+        super().__init__(message, selector)
+        self.selector = selector
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -33,6 +33,7 @@ class Outcome:
     text: str | None = None  #: the text that ``edits`` refer to, when they were asked for
     edits: list[list[TextEdit]] | None = None  #: for each finding the edits of its fix, when they were asked for
     notebook: bool = False
+    cells: tuple[tuple[int, int], ...] = ()  #: of a notebook: number and offset in ``text`` of each cell
     new_raw: bytes | None = None  #: the bytes after the fixes, if they differ
     ignored: int = 0  #: how many suppressions were written
     skipped: bool = False  #: whether a look at the bytes was enough

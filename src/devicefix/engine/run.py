@@ -70,10 +70,10 @@ def run(
 ) -> Iterator[Outcome]:
     """The outcome of every file, in the order of discovery. One broken file never stops the rest.
 
-    ``settings_of`` gives the settings for a path where they differ; they must not differ in rules that do not exist.
-    ``cache`` tells the folder in which results are kept; None: nowhere. ``on_total`` is told the number of files.
+    ``settings_of`` gives the settings for a path where they differ. ``cache`` tells the folder in which results are kept; None: nowhere. ``on_total`` is told the number of files.
 
-    ``write`` writes each file as soon as its fixes are proven. Raises `UnknownRule` before any file is read.
+    ``write`` writes each file as soon as its fixes are proven. Raises `UnknownRule` before any file is read, and so do
+    the errors of ``settings_of`` come first.
     """
     check_selectors(settings, rules)
     paths = list(paths)
@@ -88,6 +88,9 @@ def run(
         found += discover([path], own)
     found = _once(found)
     files = [item for item in found if isinstance(item, Path)]
+    if settings_of:
+        for folder in dict.fromkeys(file.parent for file in files):
+            check_selectors(settings_of(folder), rules)
     if on_total is not None:
         on_total(len(found))
     outcomes = _through_cache(files, job, cache) if cache is not None and traced else outcomes_of(files, job)
@@ -181,9 +184,10 @@ def _known(cache: Cache, file: Path, job: Job) -> Outcome | None:
         return None
     if outcome.findings and job.want_edits:
         try:
-            outcome.text = load_source(read_bytes(file), file).text
+            source = load_source(read_bytes(file), file)
         except SourceError:
             return None
+        outcome.text, outcome.cells = source.text, source.cell_starts
     _count_unsafe(outcome, settings)
     return outcome
 
@@ -221,6 +225,11 @@ def process_bytes(
 ) -> Outcome:
     """Treat the bytes of one file, as read from disk or from standard input; nothing is written."""
     if job.analyse is None and not _may_have_findings(raw):
+        if str(path).endswith(".ipynb"):  # it may be damaged, which no search in its bytes tells
+            try:
+                load_source(raw, path)
+            except SourceError as error:
+                return Outcome(str(path), [], [FileError.of(error)], [])
         skipped = Outcome(str(path), [], [], [], skipped=True)
         if job.traced:
             skipped.used = _used(raw, stamp, None)
@@ -319,7 +328,7 @@ def treat(source: SourceText, job: Job, projects: Projects | None = None) -> Out
 
         asked = CheckResult(shown, outcome.findings)
         outcome.edits = [asked.edits_for(finding) for finding in outcome.findings]
-        outcome.text = shown.text
+        outcome.text, outcome.cells = shown.text, shown.cell_starts
     outcome.findings = [_without_changes(finding) for finding in outcome.findings]
     return outcome
 

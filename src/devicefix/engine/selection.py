@@ -36,7 +36,7 @@ def expand(selectors: Iterable[str], rules: Sequence[Rule]) -> frozenset[str]:
     for selector in selectors:
         found = [rule.code for rule in rules if matches(selector, rule)]
         if not found:
-            raise UnknownRule(unknown_rule(selector, rules))
+            raise UnknownRule(unknown_rule(selector, rules), selector)
         codes.update(found)
     return frozenset(codes)
 
@@ -54,7 +54,7 @@ def unknown_rule(selector: str, rules: Sequence[Rule]) -> str:
     known = [rule.code for rule in rules] + [rule.name for rule in rules]
     lowered = {name.lower(): name for name in known}
     near = difflib.get_close_matches(selector.lower(), lowered, n=1, cutoff=0.5)
-    hint = f"; did you mean `{lowered[near[0]]}`?" if near else ""
+    hint = f"; did you mean `{lowered[near[0]]}`?" if near else "; `devicefix rules` lists them"
     return f"unknown rule `{selector}`{hint}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,7 +15,10 @@ from devicefix.source.lines import LineIndex
 
 
 def render(outcomes: Iterable[Outcome], style: Style) -> Iterator[str]:
-    """An array of objects, one per finding. Lines and columns from 1 in code points; ``end`` is exclusive."""
+    """An array of objects, one per finding.
+
+    Lines and columns from 1 in code points, offsets from 0; ``end`` is exclusive. In notebooks they count inside a cell.
+    """
     del style
     found = [record(finding, edits, outcome) for outcome in outcomes for finding, edits in with_edits(outcome)]
     yield json.dumps(found, indent=2, ensure_ascii=False) + "\n"
@@ -38,21 +42,32 @@ def record(finding: Finding, edits: list[TextEdit], outcome: Outcome) -> dict[st
 def _fix(finding: Finding, edits: list[TextEdit], outcome: Outcome) -> dict[str, Any] | None:
     if finding.fix is None:
         return None
-    lines = LineIndex(outcome.text or "")
     return {
         "title": finding.fix.title,
         "applicability": finding.fix.applicability.value,
         "reason": finding.fix.reason or None,
-        "edits": [
-            {
-                "start": _position(place_of(edit.start, lines)),
-                "end": _position(place_of(edit.end, lines)),
-                "start_offset": edit.start,
-                "end_offset": edit.end,
-                "replacement": edit.replacement,
-            }
-            for edit in edits
-        ],
+        "edits": [_edit(edit, outcome) for edit in edits],
+    }
+
+
+def _edit(edit: TextEdit, outcome: Outcome) -> dict[str, Any]:
+    """One edit; in a notebook with its cell, and places inside that cell."""
+    text, cell, base = outcome.text or "", 0, 0
+    if outcome.cells:
+        at = bisect_right([start for _, start in outcome.cells], edit.start) - 1
+        cell, base = outcome.cells[at]
+        if at + 1 < len(outcome.cells):
+            text = text[: outcome.cells[at + 1][1] - 1]  # a line end that is in no cell stands between them
+        text = text[base:]
+    lines = LineIndex(text)
+    start, end = edit.start - base, min(edit.end - base, len(text))
+    return {
+        "cell": cell or None,
+        "start": _position(place_of(start, lines)),
+        "end": _position(place_of(end, lines)),
+        "start_offset": start,
+        "end_offset": end,
+        "replacement": edit.replacement,
     }
 
 

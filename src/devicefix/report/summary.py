@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from devicefix.settings import Settings
 
 
-def summary(outcomes: Sequence[Outcome], options: CheckOptions, settings: Settings, style: Style) -> str:
-    """What was found, what was fixed, what more could be; an empty string when there is nothing to say."""
+def summary(
+    outcomes: Sequence[Outcome], options: CheckOptions, settings: Settings, style: Style, *, stale: int = 0
+) -> str:
+    """What was found, what was fixed, what more could be; an empty string when there is nothing to say.
+
+    ``stale`` is the number of findings in the baseline that are there no more.
+    """
     rows: list[str] = []
     found = [finding for outcome in outcomes for finding in outcome.findings]
     applied = [finding for outcome in outcomes for finding in outcome.applied]
@@ -27,6 +32,8 @@ def summary(outcomes: Sequence[Outcome], options: CheckOptions, settings: Settin
         rows += [f"  {place(f.path, f.span)}: {f.code} {f.fix.title if f.fix else ''}".rstrip() for f in applied]
     if options.statistics:
         rows += statistics([*found, *applied] if options.diff else found)
+    if options.quiet:  # only what was asked for by name
+        return "\n".join(rows)
     files = sum(1 for outcome in outcomes if outcome.applied)
     if options.diff:
         if applied:
@@ -47,6 +54,11 @@ def summary(outcomes: Sequence[Outcome], options: CheckOptions, settings: Settin
     if not rows and not found and not any(outcome.errors for outcome in outcomes) and not options.diff:
         if settings.output_format in ("full", "concise"):
             rows.append(_all_clean(outcomes, style))
+    rows += _hidden(outcomes, options)
+    if stale:
+        rows.append(
+            f"Gone since {options.baseline} was written: {plural(stale, 'finding')}; --write-baseline makes it shorter."
+        )
     return "\n".join(rows)
 
 
@@ -69,6 +81,19 @@ def _hints(outcomes: Sequence[Outcome], options: CheckOptions, settings: Setting
         more = "more " if safe or options.write or options.diff else ""
         rows.append(f"{unsafe} {more}can be fixed with --unsafe-fixes.")
     return rows
+
+
+def _hidden(outcomes: Sequence[Outcome], options: CheckOptions) -> list[str]:
+    """What is not shown although it was found: silence must not look like health."""
+    hidden = sum(outcome.hidden for outcome in outcomes)
+    if not hidden:
+        return []
+    reasons = []
+    if options.baseline is not None:
+        reasons.append(f"listed in {options.baseline}")
+    if options.changed_only:
+        reasons.append("not on changed lines")
+    return [f"{plural(hidden, 'finding')} not shown: {' or '.join(reasons)}."]
 
 
 def statistics(found: Sequence[object]) -> list[str]:

@@ -27,8 +27,10 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     if "cuda" not in facts.source.text:
         return
     yield from _contexts_taken_for_devices(facts)
+    if len(cuda_sites.named_cards(facts)) > 1:
+        return  # two cards on purpose
     yield from _defaults(facts)
-    if cuda_sites.ranks_in_use(facts) is not None or len(cuda_sites.named_cards(facts)) > 1:
+    if cuda_sites.ranks_in_use(facts) is not None:
         return
     variables = DeviceVariables(facts)
     for node in facts.nodes(ast.Assign, ast.AnnAssign):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.crossings import device_met
 from devicefix.analysis.cuda_sites import guard_of
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
@@ -82,13 +83,16 @@ def _cuda_constructor(facts: FileFacts, node: ast.Call, values: list[Value]) -> 
 
 
 def _device_at(facts: FileFacts, node: ast.Call) -> str:
-    """The device of a tensor that the arguments mention, or else a device variable in scope."""
+    """The device of a tensor that the arguments mention, or that the result meets, or a device variable in scope."""
     for scope in facts.records.scopes.get(node, ()):
         for child in ast.walk(node):
             if isinstance(child, ast.Name) and child.id in scope.names:
                 value = seen_as_tensor(scope.function, child.id, scope.names[child.id])
                 if value.is_tensor and not value.has("maybe_none"):
                     return f"{child.id}.device"
+    met = device_met(facts, node)
+    if met:
+        return met
     variable = DeviceVariables(facts).at(node)
     return variable.text if variable is not None else ""
 

@@ -28,7 +28,9 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     ownership = Ownership(facts)
     steps = Steps(facts, ownership)
     for unmoved in unmoved_modules(facts, ownership):
-        if steps.move_after_copy(unmoved.origin) is not None or steps.move_after_use(unmoved.origin) is not None:
+        if not unmoved.made_in_forward and (
+            steps.move_after_copy(unmoved.origin) is not None or steps.move_after_use(unmoved.origin) is not None
+        ):
             continue  # the order is wrong: DVF503
         mix = unmoved.mixes[0]
         repair, note = _repair(facts, unmoved)
@@ -48,8 +50,19 @@ def _name(facts: FileFacts, call: ast.Call) -> str:
     return short(call)
 
 
+def _kept(facts: FileFacts, call: ast.Call) -> bool:
+    """Whether a module is kept for later calls."""
+    parent = facts.parents.get(call)
+    return isinstance(parent, (ast.Assign, ast.AnnAssign)) and any(
+        isinstance(target, ast.Attribute)
+        for target in (parent.targets if isinstance(parent, ast.Assign) else [parent.target])
+    )
+
+
 def _repair(facts: FileFacts, unmoved: Unmoved) -> tuple[Fix | None, str]:
     if unmoved.made_in_forward and holds_parameters(unmoved.obj):
+        if _kept(facts, unmoved.call):
+            return None, "it is built when the module is called, too late for an optimizer: build it in `__init__`"
         return None, "its weights are made anew at every call and never trained: build it in `__init__`"
     target = move_target(facts, unmoved)
     if target is None:

@@ -39,11 +39,21 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         if conversion.needs_grad:
             repair = fix(
                 "go through `.detach().cpu()`", AppendToExpression(conversion.tensor, ".detach().cpu()"),
-                unsafe=f"{short(conversion.tensor)} requires grad: so far the call fails on the CPU as well",
+                unsafe=_caught(facts, conversion),
             )  # fmt: skip
         else:
             repair = fix("go through `.cpu()`", AppendToExpression(conversion.tensor, ".cpu()"))
         yield finding(facts, CODE, NAME, node, message, fix=repair)
+
+
+def _caught(facts: FileFacts, conversion: Conversion) -> str:
+    """What speaks against repairing a call that so far fails on the CPU as well; ``""`` if nothing does."""
+    node: ast.AST | None = conversion.read.node
+    while node is not None:
+        if isinstance(node, ast.Try):
+            return f"{short(conversion.tensor)} requires grad, and the failure on the CPU is caught"
+        node = facts.parents.get(node)
+    return ""
 
 
 def _call(conversion: Conversion) -> str:
@@ -74,7 +84,7 @@ left alone.
 `.cpu()` is safe: on the CPU it returns the tensor itself, sharing memory with the array as before.
 
 A tensor that requires grad is refused by NumPy on the CPU as well. Where the tensor is shown to record gradients the
-fix is `.detach().cpu()`, and it is unsafe, because a call that failed works afterwards.
+fix is `.detach().cpu()`. Inside a `try` block it is unsafe: the program may count on the failure.
 
 A NumPy function that converts its argument (`np.percentile(x, 90)`, `np.asarray(x)`) is reported only: whether to
 leave the device there or to compute with torch is a choice. So is a conversion hidden in a list of tensors.

@@ -32,6 +32,9 @@ def _message(step: Unification) -> str:
         return f"{code} is guarded by `{step.flag}` here and again elsewhere; one device variable says it once"
     if step.existing:
         return f"{code} puts it on CUDA whatever `{step.existing}` says"
+    if step.chosen_by is not None:
+        line = getattr(step.chosen_by, "lineno", 0)
+        return f"{code} fails on a machine without CUDA; the card is chosen per process (line {line})"
     return f"{code} fails on a machine without CUDA; nothing in the file chooses the device"
 
 

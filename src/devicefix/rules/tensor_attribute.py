@@ -64,6 +64,8 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
     if not attribute.is_module:
         if mix.assumed or not built or is_lookup_table(attribute):
             return
+        if built[0].statement in facts.excused:
+            return  # it is moved, but the result is dropped: that is the fault
         node = built[0].statement or attribute.cls.node
         message = f"`self.{attribute.name}` is created on the CPU, but meets {other_side(mix)}, {where(mix)}"
         note = (

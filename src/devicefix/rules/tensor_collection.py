@@ -34,6 +34,8 @@ def _what(held: HeldTensors) -> str:
         return (
             f"`self.{held.name}` is a second name for a buffer; `.to()` replaces the buffer and leaves this one behind"
         )
+    if held.container == "distribution":
+        return f"`self.{held.name}` is a distribution, whose parameters `.to()` leaves behind"
     return f"`self.{held.name}` is a {held.container or 'collection'} of tensors, which `.to()` leaves behind"
 
 
@@ -45,6 +47,11 @@ def _way_out(held: HeldTensors) -> str:
         )
     if held.kind == "alias":
         return "keep the module instead of its buffer, or hand the buffer over at every call"
+    if held.container == "distribution":
+        return (
+            "register its parameters as buffers (`persistent=False`) and build the distribution from them where it is "
+            "used, in a property for example"
+        )
     return (
         "register each tensor under a name of its own (`persistent=False`), move them in an `_apply` of the class, "
         "or move them where they are used"
@@ -75,9 +82,9 @@ RULE = Rule(
     name=NAME,
     summary="a list or dict of tensors, a class-level tensor or a second name for a buffer: `.to()` leaves it behind",
     explanation="""
-`Module.to` moves what is registered: parameters, buffers and submodules. It does not look into lists, tuples and
-dicts, it does not know tensors in the class body, and it *replaces* buffers, so that another object that was given
-the buffer keeps the old one on the CPU.
+`Module.to` moves what is registered: parameters, buffers and submodules. It does not look into lists, tuples, dicts
+and objects of `torch.distributions`, it does not know tensors in the class body, and it *replaces* buffers, so that
+another object that was given the buffer keeps the old one on the CPU.
 
 Only such tensors are reported as are shown to meet one on another device. Collections that the code moves before it
 uses them, or that are filled from tensors of the device, are left alone.

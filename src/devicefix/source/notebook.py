@@ -47,7 +47,7 @@ class NotebookSource(SourceText):
         try:
             data, cells = read_cells(json_text)
         except NotJson as error:
-            raise SourceError(name, str(error)) from None
+            raise SourceError(name, str(error), error.line, error.column) from None
         python = _language(data) in _PYTHON
         code = [cell for cell in cells if python and cell.kind == "code" and cell.language in _PYTHON and cell.literals]
         return cls(raw, json_text, bom, path, code)
@@ -67,6 +67,11 @@ class NotebookSource(SourceText):
     def cell_texts(self) -> list[str]:
         """The source of every code cell."""
         return [cell.text for cell in self.cells]
+
+    @property
+    def cell_starts(self) -> tuple[tuple[int, int], ...]:
+        """Number and offset in ``text`` of every code cell."""
+        return tuple((cell.number, start) for cell, start in zip(self.cells, self._starts, strict=True))
 
     def with_edits(self, edits: Sequence[TextEdit]) -> SourceText:
         """A new notebook; outside the string literals of the changed lines every byte is the same."""

@@ -45,7 +45,12 @@ class Cell:
 
 
 class NotJson(ValueError):
-    """The text is not the JSON of a notebook."""
+    """The text is not the JSON of a notebook. ``line`` and ``column`` from 1, 0 when unknown."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
 
 
 def members(raw: str, at: int) -> list[tuple[str, int, int]]:
@@ -83,8 +88,12 @@ def _skip(raw: str, at: int) -> int:
 
 def read_cells(raw: str) -> tuple[dict[str, Any], list[Cell]]:
     """The notebook as data and its cells with the places of their source. Raises `NotJson`."""
+    if not raw.strip():
+        raise NotJson("not a notebook: the file is empty")
     try:
         data = _DECODER.decode(raw)
+    except json.JSONDecodeError as error:
+        raise NotJson(f"not a notebook: {error.msg}", error.lineno, error.colno) from None
     except ValueError as error:
         raise NotJson(f"not a notebook: {error}") from None
     except RecursionError:
@@ -96,8 +105,9 @@ def read_cells(raw: str) -> tuple[dict[str, Any], list[Cell]]:
     places = {key: start for key, start, _ in members(raw, _skip(raw, 0))}
     cells = []
     for number, (start, _) in enumerate(items(raw, places["cells"]), 1):
-        if raw[start] == "{":
-            cells.append(_cell(raw, number, start))
+        if raw[start] != "{":
+            raise NotJson(f"not a notebook: cell {number} is no object")
+        cells.append(_cell(raw, number, start))
     return data, cells
 
 
@@ -108,11 +118,12 @@ def _cell(raw: str, number: int, at: int) -> Cell:
     metadata = data.get("metadata")
     vscode = metadata.get("vscode") if isinstance(metadata, dict) else None
     language = str(vscode.get("languageId", "")) if isinstance(vscode, dict) else ""
-    spans, is_list = [], False
-    if "source" in values:
-        start, end = values["source"]
-        is_list = raw[start] == "["
-        spans = items(raw, start) if is_list else [(start, end)]
+    for wanted_key in ("cell_type", "source"):
+        if wanted_key not in values:
+            raise NotJson(f"not a notebook: cell {number} has no `{wanted_key}`")
+    start, end = values["source"]
+    is_list = raw[start] == "["
+    spans = items(raw, start) if is_list else [(start, end)]
     literals = []
     for start, end in spans:
         value = json.loads(raw[start:end], strict=False)

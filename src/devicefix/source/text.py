@@ -66,6 +66,11 @@ class SourceText:
         except SourceError:
             return False
 
+    @property
+    def cell_starts(self) -> tuple[tuple[int, int], ...]:
+        """Number and offset of every cell; a Python file has none."""
+        return ()
+
     def with_edits(self, edits: Sequence[TextEdit]) -> SourceText:
         """A new source with non-overlapping ``edits`` applied. Raises `SourceError` if they cannot be encoded."""
         new_text = apply_edits(self.text, edits)

@@ -1,0 +1,63 @@
+"""Tensors among the parameters of a function, from which code in it can take the device."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.crossings import device_met
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.references import seen_as_tensor
+from devicefix.analysis.values import Kind
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+    from devicefix.analysis.model import FunctionInfo
+    from devicefix.analysis.values import Scope
+
+
+def device_at_hand(facts: FileFacts, function: FunctionInfo, node: ast.Call) -> str:
+    """``x.device`` for the first parameter of a method that surely is a tensor when ``node`` runs; "" if none is."""
+    scopes = [move.scope for move in facts.records.moves if move.call is node]
+    scopes = scopes or facts.records.scopes.get(node, [])
+    stored = rebound(function.node, node)
+    for argument in function.parameters[1:]:
+        name = argument.arg
+        known = [scope for scope in scopes if name in scope.names]
+        if name in stored:
+            continue
+        if known and all(_is_tensor(function, name, scope) for scope in known):
+            return f"{name}.device"
+        if not known and name in function.evidence.likely_tensors:
+            return f"{name}.device"
+    return device_met(facts, node)
+
+
+def _is_tensor(function: FunctionInfo, name: str, scope: Scope) -> bool:
+    value = seen_as_tensor(function, name, scope.names[name])
+    if value.kind is Kind.UNKNOWN and not value.has("maybe_none"):
+        return value.has("likely_tensor") and _is_fed_to_a_layer(function, name, scope)
+    return value.is_tensor and not value.has("maybe_none")
+
+
+def _is_fed_to_a_layer(function: FunctionInfo, name: str, scope: Scope) -> bool:
+    """``self.layer(x)``, where the layer is one of torch."""
+    owner = scope.self_object
+    for node in ast.walk(function.node) if owner is not None else ():
+        if not isinstance(node, ast.Call) or not node.args or path_of(node.args[0]) != name:
+            continue
+        head, _, attribute = (path_of(node.func) or "").rpartition(".")
+        layer = owner.attrs.get(attribute) if owner is not None and head == "self" else None
+        if layer is not None and layer.kind is Kind.OBJECT and layer.data.external.startswith("torch.nn."):
+            return True
+    return False
+
+
+def rebound(function: ast.AST, before: ast.AST) -> set[str]:
+    """Names that a function assigns above a node."""
+    line = getattr(before, "lineno", 0)
+    return {
+        n.id
+        for n in ast.walk(function)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line
+    }

@@ -1,0 +1,70 @@
+"""Loops over a few known things to call: each turn is another one, so that no single value can stand for all."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.values import Kind, Value, any_element
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+CALLABLE = frozenset({Kind.OBJECT, Kind.FUNCTION, Kind.METHOD, Kind.EXTERNAL, Kind.CLASS, Kind.MODULE})
+
+#: turns that are run one by one
+MOST_TURNS = 8
+
+
+def turns(value: Value) -> tuple[Value, ...]:
+    """The members of a tuple or list of unlike things to call; nothing for everything else."""
+    if value.kind is not Kind.SEQUENCE or not isinstance(value.items, tuple) or not 1 < len(value.items) <= MOST_TURNS:
+        return ()
+    if any(item.kind not in CALLABLE for item in value.items) or any_element(value).kind is not Kind.UNKNOWN:
+        return ()
+    return value.items
+
+
+def run(it: Interpreter, frame: Frame, loop: ast.For | ast.AsyncFor, members: tuple[Value, ...]) -> bool:
+    """Run the body of a loop once for each member, in order. False when control never reaches the end."""
+    from devicefix.analysis.interpreter import State, joined
+
+    for member in members:
+        frame.statement = loop
+        it.records.scopes[loop].append(frame.scope())
+        it.assign(frame, loop.target, member)
+        frame.leaves.append([])
+        alive = it.run(frame, loop.body)
+        endings = frame.leaves.pop()
+        if alive:
+            endings.append(State(frame))
+        if not endings:
+            return False
+        joined(endings, partial=False).restore(frame)
+    return True
+
+
+def can_be_unrolled(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether every turn runs: nothing breaks out."""
+    return isinstance(loop.target, ast.Name) and not any(isinstance(node, ast.Break) for node in ast.walk(loop))
+
+
+def is_plain(generator: ast.comprehension) -> bool:
+    """``for f in self.steps``, without a condition."""
+    named = isinstance(generator.target, ast.Name) and isinstance(generator.iter, (ast.Name, ast.Attribute))
+    return named and not generator.ifs
+
+
+def each(
+    it: Interpreter, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, members: tuple[Value, ...]
+) -> Value:
+    """``[f(x) for f in functions]``."""
+    before = dict(frame.names)
+    items = []
+    for member in members:
+        it.assign(frame, node.generators[0].target, member)
+        items.append(it.evaluate(frame, node.elt))
+    frame.names.clear()
+    frame.names.update(before)
+    return Value(Kind.SEQUENCE, items=tuple(items), data="generator" if isinstance(node, ast.GeneratorExp) else "list")
