@@ -25,7 +25,9 @@ def run(device):
 """
 
 
-def program(*, base: str = "torch.autograd.Function", forward: str = "pass", backward: str = "pass", call: str = "Op.apply") -> str:
+def program(
+    *, base: str = "torch.autograd.Function", forward: str = "pass", backward: str = "pass", call: str = "Op.apply"
+) -> str:
     text = FUNCTION
     for name, value in {"base": base, "forward": forward, "backward": backward, "call": call}.items():
         text = text.replace(f"{{{name}}}", value)
@@ -48,7 +50,10 @@ def test_apply_runs_forward_and_backward_on_the_device(parts: dict[str, str]) ->
 FINE = {
     "0-dim": {"backward": "grad = grad * torch.tensor(2.0)"},
     "after the gradient": {"backward": "grad = grad * torch.ones_like(grad)"},
-    "an attribute of the context": {"forward": "ctx.m = torch.ones(3, device=x.device)", "backward": "grad = grad * ctx.m"},
+    "an attribute of the context": {
+        "forward": "ctx.m = torch.ones(3, device=x.device)",
+        "backward": "grad = grad * ctx.m",
+    },
     "on the host": {"backward": "total = (grad.cpu() * torch.ones(3)).sum()"},
     "no such base": {"base": "object", "call": "Op.apply", "backward": "grad = grad.sum()"},
 }

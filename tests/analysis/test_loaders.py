@@ -131,7 +131,9 @@ def test_graphs_of_placed_data() -> None:
 def test_attributes_of_a_batch_of_another_kind_are_reported() -> None:
     from devicefix import fix
 
-    text = GRAPHS.format(loader="DataLoader(data)", body="net(batch.x)").replace("torch_geometric.loader", "torch.utils.data")
+    text = GRAPHS.format(loader="DataLoader(data)", body="net(batch.x)").replace(
+        "torch_geometric.loader", "torch.utils.data"
+    )
     text = text.replace(", NeighborLoader", "")
     assert codes(text) == ["DVF501"]
     assert fix(text, unsafe=True).new_text == text

@@ -138,9 +138,10 @@ class Helix:
         return f"the log ends with\n{self._log.read_text()[-4000:]}\nthe screen with\n{drawn}"
 
     def quit(self) -> None:
-        self.press(ESCAPE, ":quit-all!", ENTER)
-        if not self.holds(lambda: self.process.poll() is not None, 15) and self.process.poll() is None:
-            self.process.kill()
+        if self.process.poll() is None:
+            self.press(ESCAPE, ":quit-all!", ENTER)
+            if not self.holds(lambda: self.process.poll() is not None, 15):
+                self.process.kill()
         self.process.wait()
         self._unread.close()
         os.close(self._terminal)
@@ -197,9 +198,9 @@ class Helix:
                 continue
             offered = self.answer(self.heard("textDocument/codeAction", before)[-1])
             actions = (offered or {}).get("result") or []
+            self.rest()
             if not actions or not right(actions):
                 continue
-            self.rest()
             self.press(menu, ENTER)
             if not self.holds(lambda start=before: bool(self.heard("codeAction/resolve", start)), 5):
                 continue
@@ -276,6 +277,8 @@ def test_an_edit_that_is_not_saved(start: Callable[[str], Helix], tmp_path: Path
     helix.open(path)
     diagnosed(helix, path, "DVF101")
     helix.press("gg", "O")
+    # Helix 25.01 may send two changes that follow at once in the wrong order.
+    helix.wait("no new line", lambda: bool(helix.heard("textDocument/didChange")))
     helix.paste("# é😀")
     helix.press(ESCAPE)
 
@@ -283,7 +286,8 @@ def test_an_edit_that_is_not_saved(start: Callable[[str], Helix], tmp_path: Path
         found = helix.diagnostics(path)["diagnostics"]
         return bool(found) and found[0]["range"]["start"]["line"] == 5
 
-    helix.wait("the finding moves down", moved)
+    helix.wait("the finding has not moved down", moved)
+    helix.rest()
     helix.fix("]d")
     assert path.read_bytes() == before
     helix.save(path, ("# é😀\n" + programs.MOVE_FIXED).replace("\n", "\r\n").encode())
@@ -313,7 +317,11 @@ def test_the_page_of_the_rule(start: Callable[[str], Helix], tmp_path: Path):
         answers = [helix.answer(request) or {} for request in helix.heard("textDocument/hover")]
         return any("DVF101" in json.dumps(answer.get("result")) for answer in answers)
 
-    assert any(helix.press(ESCAPE, "gg", "]d", " k") or helix.holds(shown, 5) for _ in range(10))
+    for _ in range(10):
+        helix.press(ESCAPE, "gg", "]d", " k")
+        if helix.holds(shown, 5):
+            break
+    assert shown()
 
 
 @pytest.mark.parametrize("table", ["config", "config.devicefix"])
@@ -333,8 +341,8 @@ def test_another_server_beside_it(start: Callable[[str], Helix], tmp_path: Path)
     path = tmp_path / "both.py"
     path.write_text("import os\n" + programs.MOVE)
     helix.open(path)
-    helix.wait("ruff finds no unused import", lambda: helix.codes(path, "ruff") == ["F401"])
+    helix.wait("ruff finds no unused import", lambda: "F401" in helix.codes(path, "ruff"))
     diagnosed(helix, path, "DVF101")
-    _, taken = helix.fix("]d", "]d")
+    _, taken = helix.fix("]D")  # the last finding
     assert taken["title"] == "devicefix: assign the result to `x`"
     helix.save(path, ("import os\n" + programs.MOVE_FIXED).encode())

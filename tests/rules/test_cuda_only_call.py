@@ -81,7 +81,14 @@ def test_a_helper_that_is_called_with_the_chosen_device() -> None:
 
 
 def test_a_call_before_anything_is_placed() -> None:
-    assert len(found("def work(device):\n    name = torch.cuda.get_device_name(0)\n    return nn.Linear(1, 1).to(device), name\n")) == 1
+    assert (
+        len(
+            found(
+                "def work(device):\n    name = torch.cuda.get_device_name(0)\n    return nn.Linear(1, 1).to(device), name\n"
+            )
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(

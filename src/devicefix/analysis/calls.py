@@ -21,16 +21,15 @@ from devicefix.analysis import (
     tensors,
     workers,
 )
+from devicefix.analysis.annotated import annotated as annotated
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
 from devicefix.analysis.values import (
-    MAYBE_NONE,
     NONE,
     UNKNOWN,
     Closure,
-    DType,
     Kind,
     Value,
     any_element,
@@ -384,37 +383,3 @@ def _with_annotation(value: Value, parameter: ast.arg, module: ModuleInfo) -> Va
         return value
     kind = annotation_kind(parameter.annotation, module)
     return annotated(value, kind)
-
-
-def annotated(value: Value, kind: str) -> Value:
-    """An unknown value of which an annotation says what it is."""
-    flags = value.flags & {"parameter"}
-    if kind.startswith("optional "):
-        flags |= MAYBE_NONE
-        kind = kind[len("optional ") :]
-    if kind.endswith("tensor"):
-        dtype = {"float tensor": DType.FLOAT, "int tensor": DType.INT, "bool tensor": DType.BOOL}.get(
-            kind, DType.UNKNOWN
-        )
-        return Value(
-            Kind.TENSOR,
-            device=value.device,
-            dtype=dtype,
-            ident=value.ident,
-            flags=(flags - {"parameter"}) | {"argument"},
-        )
-    if kind == "module":
-        return Value(Kind.MODULE, device=value.device, ident=value.ident, flags=flags)
-    if kind == "device":
-        return Value(Kind.DEVICE, device=heap.device_symbol(value.ident), ident=value.ident, flags=flags)
-    if kind == "number":
-        return Value(Kind.NUMBER, flags=flags, ident=value.ident)
-    if kind == "string":
-        return Value(Kind.STRING, flags=flags, ident=value.ident)
-    if kind == "ndarray":
-        return Value(Kind.NDARRAY, flags=flags)
-    if kind == "packed":
-        return Value(
-            Kind.TENSOR, device=value.device, ident=value.ident, flags=(flags - {"parameter"}) | {"packed", "argument"}
-        )
-    return value

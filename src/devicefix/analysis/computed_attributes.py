@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from devicefix.analysis import heap
+from devicefix.analysis import heap, parameter_data
 from devicefix.analysis.values import NONE, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: the attribute that holds all the others
 DICT = "__dict__"
+#: those that hold the registered tensors of a module, and how such tensors are marked
+REGISTERED = {"_buffers": "buffer", "_parameters": "parameter"}
 
 
 def attributes_of(value: Value | None) -> Value:
@@ -21,12 +23,17 @@ def attributes_of(value: Value | None) -> Value:
 
 
 def is_attributes(value: Value) -> bool:
-    """Whether a value is the dict of the attributes of an instance."""
-    return value.kind is Kind.METHOD and value.data[1] == DICT and value.data[0].kind is Kind.OBJECT
+    """Whether a value is the dict of the attributes of an instance, or of its buffers or parameters."""
+    if value.kind is not Kind.METHOD or value.data[0].kind is not Kind.OBJECT:
+        return False
+    return value.data[1] == DICT or (value.data[1] in REGISTERED and value.data[0].data.is_module)
 
 
 def store(it: Interpreter, frame: Frame, attributes: Value, key: object, value: Value) -> None:
     """``instance.__dict__[key] = value``."""
+    flag = REGISTERED.get(attributes.data[1])
+    if flag is not None and value.is_tensor:
+        value = value.replace(flags=value.flags | {flag})
     if isinstance(key, str):
         heap.write_attribute(it, frame, attributes.data[0], key, value)
     else:
@@ -50,6 +57,7 @@ def update(it: Interpreter, frame: Frame, attributes: Value, args: Arguments) ->
 
 def may_be_any(it: Interpreter, instance: Value, value: Value) -> None:
     """Something moved was set under a name that is not known: any plain tensor of the instance may be it."""
+    parameter_data.replaced_by_computed_name(it, instance, value)
     if instance.kind is not Kind.OBJECT or not _moved(value):
         return
     attrs = instance.data.attrs

@@ -8,26 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.assignable import UNASSIGNABLE, attribute_problem
 from devicefix.analysis.conditional_moves import CONDITIONAL, is_arm, is_second_arm, moves_one_thing
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.records import attribute as field_of
-from devicefix.analysis.records import is_record
-from devicefix.analysis.values import DType, Kind, Scope, Value
+from devicefix.analysis.values import DType, Kind, Value
 from devicefix.codemods.changes import BindResult, Change, ReplaceStatement
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Move
     from devicefix.analysis.model import FunctionInfo
-
-UNASSIGNABLE = {
-    "outer": "it belongs to an outer scope; an assignment would make it local and unbound here",
-    "property": "it is a property without a setter",
-    "tuple": "a field of a named tuple cannot be assigned",
-    "registered": "it is a registered parameter or buffer; move the module instead",
-    "leaf": "it is a leaf that requires grad; the moved copy would not be the one that an optimizer holds",
-    "parameter": "the function does not use it afterwards, and its caller keeps the old tensor",
-    "data": "`.data` takes no tensor of another device",
-}
 
 
 @dataclass(slots=True)
@@ -287,43 +276,8 @@ def _problem(facts: FileFacts, drop: Dropped, function: FunctionInfo | None, mov
     if isinstance(node, ast.Attribute):
         if node.attr in ("data", "grad") and all(v.is_tensor for v in drop.values):
             return "data"
-        return _attribute_problem(facts, node, moves)
+        return attribute_problem(node, moves)
     return ""
-
-
-def _attribute_problem(facts: FileFacts, node: ast.Attribute, moves: list[Move]) -> str:
-
-    for move in moves:
-        value = _value_of(node.value, move.scope)
-        if value is not None and is_record(value):
-            return "tuple"
-        owner = value.data if value is not None and value.kind is Kind.OBJECT else None
-        if owner is None or owner.cls is None:
-            continue
-        method = owner.cls.methods.get(node.attr)
-        if method is not None and method.is_property and node.attr not in owner.cls.setters:
-            return "property"
-        if any(
-            ast.unparse(b.func if isinstance(b, ast.Call) else b).lower().endswith("namedtuple")
-            for b in owner.cls.node.bases
-        ):
-            return "tuple"
-        if any("frozen=True" in ast.unparse(d) for d in owner.cls.node.decorator_list):
-            return "tuple"
-    return ""
-
-
-def _value_of(node: ast.expr, scope: Scope) -> Value | None:
-    """What a name or an attribute of a named object stands for."""
-    if isinstance(node, ast.Name):
-        return scope.names.get(node.id)
-    base = _value_of(node.value, scope) if isinstance(node, ast.Attribute) else None
-    if base is None or not isinstance(node, ast.Attribute):
-        return None
-    if base.kind is Kind.OBJECT:
-        held: Value | None = base.data.attrs.get(node.attr)
-        return held
-    return field_of(base, node.attr)
 
 
 def _is_parameter(node: ast.expr, function: FunctionInfo | None) -> bool:

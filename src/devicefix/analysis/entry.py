@@ -6,7 +6,7 @@ import ast
 import gc
 from typing import TYPE_CHECKING
 
-from devicefix.analysis import classes, heap
+from devicefix.analysis import classes, heap, host_transforms
 from devicefix.analysis.calls import annotated, run_body
 from devicefix.analysis.depth import room_for_depth
 from devicefix.analysis.devices import Device, symbol
@@ -140,7 +140,10 @@ def _called_names(module: ModuleInfo) -> set[str]:
 def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
     """Run the methods of a class on an instance that nobody has made."""
     root = symbol(("root", cls.node))
-    host = classes.is_host_class(it, cls)
+    if module_class and host_transforms.only_in_data_sets(it, cls):
+        module_class, host = False, True  # it meets what is on the CPU, as all in there
+    else:
+        host = classes.is_host_class(it, cls)
     obj: Obj | None = None
     names = [n for n in STEPS if n in cls.methods] + [n for n in cls.methods if n not in STEPS]
     for name in names:

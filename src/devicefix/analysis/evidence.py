@@ -195,8 +195,9 @@ def _read_call(node: ast.Call, module: ModuleInfo, strong: set[str], likely: def
             return
         for argument, parameter in zip(node.args, fact.parameters, strict=False):
             if fact.takes_tensor(parameter):
-                # torch.cat((x, y))
-                members = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
+                members = [argument]
+                if isinstance(argument, (ast.Tuple, ast.List)):  # torch.cat((x, y))
+                    members = [member for member in argument.elts if isinstance(member, ast.Name)]
                 for path in filter(None, map(path_of, members)):
                     likely[path] += 1
                     if prefix == "torch.nn.functional.":

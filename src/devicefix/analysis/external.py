@@ -14,6 +14,7 @@ from devicefix.analysis import (
     hooks,
     loaders,
     modules,
+    numpy_calls,
     records,
     standard_library,
     tensors,
@@ -22,7 +23,7 @@ from devicefix.analysis import (
 from devicefix.analysis.classes import external_kind, is_external_module
 from devicefix.analysis.copies import deep_copy
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, symbol
-from devicefix.analysis.facts import HostRead, Step
+from devicefix.analysis.facts import Step
 from devicefix.analysis.ownership import optimized
 from devicefix.analysis.values import (
     NUMBER,
@@ -32,7 +33,6 @@ from devicefix.analysis.values import (
     Obj,
     Origin,
     Value,
-    any_element,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argumen
         return builtins.call_function(it, frame, node, name[len("builtins.") :], args)
     root = name.partition(".")[0]
     if root in ("numpy", "np"):
-        return _numpy(it, frame, node, name, args)
+        return numpy_calls.call(it, frame, node, name, args)
     name = torch_api.canonical(name)
     workers.record_external(it, frame, node, name, args)
     if root == "torch":
@@ -390,26 +390,3 @@ _HANDLERS: dict[str, Handler] = {
     **records.HANDLERS,
     **standard_library.HANDLERS,
 }
-
-
-# -- numpy -------------------------------------------------------------------------------------------------------------
-
-
-def _numpy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
-    for value, argument in zip(args.positional, args.nodes, strict=False):
-        tensor = value if value.is_tensor else any_element(value) if value.kind is Kind.SEQUENCE else None
-        if tensor is not None and tensor.is_tensor:
-            it.records.host_reads.append(
-                HostRead(node, name, tensor, frame.scope(), argument, value.kind is Kind.SEQUENCE)
-            )
-    short = name.rpartition(".")[2]
-    if short in ("float32", "float64", "int64", "int32", "float16"):
-        return NUMBER
-    dtype = DType.UNKNOWN
-    if short in ("sqrt", "log", "exp", "prod", "ceil", "floor", "sum", "max", "min", "mean") and all(
-        v.kind in (Kind.NUMBER, Kind.SIZE) for v in args.positional
-    ):
-        return NUMBER
-    if short in ("randn", "normal", "uniform", "rand", "linspace", "sin", "cos", "zeros", "ones", "eye"):
-        dtype = DType.FLOAT if "dtype" not in args.keywords else DType.UNKNOWN
-    return Value(Kind.NDARRAY, dtype=dtype, flags=frozenset({"shaped"}))

@@ -68,8 +68,13 @@ def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: 
     if name == "device" and (obj.is_module or obj.cls is None):
         return Value(Kind.DEVICE, device=module_device(it, obj), ident=("module device", id(obj)))
     if obj.external:
-        if name == "state" and node is not None and torch_api.optimizer_class(obj.external) is not None:
-            it.records.steps.append(Step("optimizer_state", node, base, frame.scope()))
+        if name in ("state", "param_groups") and torch_api.optimizer_class(obj.external) is not None:
+            if name == "param_groups":
+                from devicefix.analysis.parameter_data import groups_of
+
+                return groups_of(obj) or Value(Kind.METHOD, data=(base, name))
+            if node is not None:
+                it.records.steps.append(Step("optimizer_state", node, base, frame.scope()))
         return _external_attribute(it, base, obj, name)
     if name == "__class__" and obj.cls is not None:
         return Value(Kind.CLASS, data=obj.cls)
@@ -253,15 +258,6 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     old = obj.attrs.get(name)
     if value.is_module and not obj.is_module and obj.cls is not None and has_unseen_base(it, obj.cls):
         escape(it, [value])  # the base may be a module, or place what its instances hold
-    if (
-        obj.external
-        and obj.is_module
-        and obj.origins
-        and value.has("parameter")
-        and value.device is not None
-        and not value.device.host
-    ):
-        settle(it, obj, value.device)  # layer.weight = nn.Parameter(w.to(d))
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
     if old is not None and old.has("buffer") and value.is_tensor:
         value = value.replace(flags=value.flags | {"buffer"})
@@ -304,6 +300,10 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     obj.attrs[name] = value
     obj.version += 1
     it.heap_version += 1
+    if obj.external and obj.origins:
+        from devicefix.analysis.parameter_data import replaced
+
+        replaced(it, obj, name, value, old)
 
 
 def _kept_here(value: Value, obj: Obj, name: str) -> bool:

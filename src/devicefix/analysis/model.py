@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.bindings import OutlineBindings, bindings_of
 from devicefix.analysis.evidence import Evidence, collect_evidence
 from devicefix.analysis.tree_index import TreeIndex, push_children, walk
+from devicefix.source.errors import SourceError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from devicefix.analysis.project import Project
     from devicefix.analysis.values import Value
+    from devicefix.source.outline import Outline
     from devicefix.source.text import SourceText
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -169,14 +172,35 @@ class ClassInfo:
 class ModuleInfo:
     """One source file."""
 
-    def __init__(self, path: Path, source: SourceText, project: Project, package: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        source: SourceText,
+        project: Project,
+        package: tuple[str, ...] = (),
+        outline: Outline | None = None,
+    ) -> None:
         self.path = path
         self.source = source
         self.project = project
         self.package = package  #: dotted package that relative imports start from
-        self.tree = source.tree()
+        self._outline = outline  #: of a file that is read for its definitions only
+        if outline is None:
+            self.tree  # noqa: B018  # raises now what it has to raise
         self._functions: dict[ast.AST, FunctionInfo] = {}
         self._classes: dict[ast.AST, ClassInfo] = {}
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The whole syntax tree. Raises `SourceError`."""
+        return self.source.tree()
+
+    @property
+    def parsed(self) -> int:
+        """How many characters have been parsed."""
+        if self._outline is None or "tree" in self.__dict__:
+            return len(self.source.text)
+        return self._outline.parsed
 
     def function(
         self, node: FunctionNode, cls: ClassInfo | None = None, parent: FunctionInfo | None = None
@@ -203,12 +227,13 @@ class ModuleInfo:
     def torch_names(self) -> dict[str, str]:
         """What each name that an import of torch binds stands for, wherever in the file it is imported."""
         table: dict[str, str] = {}
-        for node in statements(self.tree.body):
+        nodes = list(statements(self._with_imports()))
+        for node in nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     if alias.name.partition(".")[0] == "torch":
                         table[alias.asname or "torch"] = alias.name if alias.asname else "torch"
-        for node in statements(self.tree.body):
+        for node in nodes:
             if isinstance(node, ast.ImportFrom):
                 source = node.module or ""
                 if not node.level and source.partition(".")[0] == "torch":
@@ -218,6 +243,15 @@ class ModuleInfo:
                         if alias.name != "*"
                     )
         return table
+
+    def _with_imports(self) -> list[ast.stmt]:
+        """The statements among which are all imports of torch."""
+        if self._outline is None:
+            return self.tree.body
+        try:
+            return [*self._outline.rest, *self._outline.with_torch()]
+        except SourceError:
+            return self._outline.rest
 
     def release(self) -> None:
         """Let go of the tree, at once: what an analysis leaves behind goes round in circles and still refers to parts of
@@ -232,20 +266,29 @@ class ModuleInfo:
         self.__dict__.pop("index", None)
 
     @cached_property
-    def bindings(self) -> dict[str, list[ast.stmt]]:
+    def bindings(self) -> Mapping[str, list[ast.stmt]]:
         """Which top-level statements bind each global name, in order (``if`` and ``try`` bodies included)."""
-        table: dict[str, list[ast.stmt]] = {}
-        for statement in top_level(self.tree.body):
-            for name in statement_names(statement):
-                table.setdefault(name, []).append(statement)
-        return table
+        if self._outline is None:
+            return bindings_of(self.tree.body)
+        return OutlineBindings(self._outline, lambda: bindings_of(self.tree.body))
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """Global names that are assigned something other than a constant."""
+        body = self.tree.body if self._outline is None else self._outline.rest
+        return frozenset(
+            name
+            for statement in top_level(body)
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not isinstance(statement.value, ast.Constant)
+            for name in statement_names(statement)
+        )
 
     @cached_property
     def star_imports(self) -> tuple[ast.ImportFrom, ...]:
         """The top-level ``from … import *`` statements."""
         return tuple(
             s
-            for s in top_level(self.tree.body)
+            for s in top_level(self.tree.body if self._outline is None else self._outline.rest)
             if isinstance(s, ast.ImportFrom) and any(alias.name == "*" for alias in s.names)
         )
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import autograd_functions, distributions, heap, hooks, opaque, tensors
+from devicefix.analysis import autograd_functions, distributions, heap, hooks, opaque, parameter_data, tensors
 from devicefix.analysis.classes import external_kind, find_method, is_external_module
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Move, Step
@@ -541,7 +541,10 @@ def _register(it: Interpreter, frame: Frame, receiver: Value, name: str, args: A
         if old is not None and frame.conditions and obj is not frame.self_object:
             value = join(old, value)
         obj.attrs[label.data] = value
+        parameter_data.replaced(it, obj, label.data, value, old)
     else:
+        if name != "add_module":
+            parameter_data.replaced_by_computed_name(it, receiver, value)
         obj.children.append(value)
     obj.version += 1
     it.heap_version += 1

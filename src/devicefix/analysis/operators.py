@@ -100,6 +100,8 @@ def combine(
     relevant = [v for v in tensors if v.device == device or (v.device is not None and v.device.host)]
     keeps = isinstance(device, object) and device is not None and getattr(device, "host", False)
     origins = merge_origins([v for v in relevant if v.rank != 0] or relevant) if keeps else ()
+    if device is None and all(any(o.kind == "loaded" for o in v.origins) for v in tensors):
+        origins = merge_origins(tensors)  # made of nothing but what was read from a file
     explicit = any(v.has("explicit_dtype") for v in tensors if v.rank != 0)
     flags = set()
     if explicit:

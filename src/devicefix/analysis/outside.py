@@ -23,13 +23,13 @@ def makes_or_moves(info: FunctionInfo) -> bool:
 
     All others only hand on what they are given.
     """
-    factories, bindings = factory_names(), info.module.bindings
+    factories, variables = factory_names(), info.module.variables
     for inner in walk(info.node):
         if isinstance(inner, ast.Attribute):
             name = inner.attr
         elif isinstance(inner, ast.Name):
             name = inner.id
-            if any(map(_is_variable, bindings.get(name, ()))):
+            if name in variables:
                 return True
         elif isinstance(inner, ast.Call):
             function = inner.func
@@ -42,11 +42,6 @@ def makes_or_moves(info: FunctionInfo) -> bool:
         if name in PLACES or name in factories:
             return True
     return False
-
-
-def _is_variable(statement: ast.stmt) -> bool:
-    """Whether a statement of a module binds something that may be a tensor."""
-    return isinstance(statement, (ast.Assign, ast.AnnAssign)) and not isinstance(statement.value, ast.Constant)
 
 
 def any_of_interest(values: Iterable[Value]) -> bool:

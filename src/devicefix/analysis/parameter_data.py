@@ -1,14 +1,16 @@
-"""``p.data = …``: how a class puts its own parameters on a device."""
+"""Modules that get to a device tensor by tensor: ``p.data = p.data.to(d)``, ``loss.weight = loss.weight.to(d)``."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import heap
-from devicefix.analysis.values import Kind, Value
+from devicefix.analysis.values import Kind, Obj, Value, elements, join_all
 
 if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
     from devicefix.analysis.frames import Frame
     from devicefix.analysis.interpreter import Interpreter
 
@@ -19,7 +21,7 @@ def write_data(it: Interpreter, frame: Frame, target: ast.Attribute, value: Valu
     if not base.is_tensor:
         heap.write_attribute(it, frame, base, target.attr, value)
         return
-    if value.device is not None and value.device.host:
+    if _on_host(value):
         return  # it stays where it was made
     place = target.value
     if isinstance(place, ast.Attribute):
@@ -28,11 +30,90 @@ def write_data(it: Interpreter, frame: Frame, target: ast.Attribute, value: Valu
             stored = owner.data.attrs.get(place.attr)
             if stored is not None and stored.is_tensor:
                 owner.data.attrs[place.attr] = stored.replace(device=value.device, origins=())
-            elif owner.data.is_module and owner.data.origins:
-                heap.settle(it, owner.data, value.device)  # one parameter of a layer of torch stands for all of them
+            if owner.data.is_module and (stored is None or owner.data.external):
+                _settle_if_complete(it, owner.data, value.device)
             it.heap_version += 1
         return
+    if value.device is None and base.device is None and not _is_move(value):
+        return  # what an optimizer holds is scaled, clipped, averaged
     for origin in base.origins:
         if origin.kind == "module" and origin.owner is not None:
             heap.settle(it, origin.owner, value.device)
             it.heap_version += 1
+
+
+def replaced(it: Interpreter, obj: Obj, name: str, value: Value, old: Value | None) -> None:
+    """``loss.weight = …``, ``bn.register_buffer("running_mean", …)``: a tensor of a module of torch was replaced."""
+    if not (obj.external and obj.is_module and obj.origins and value.is_tensor) or _on_host(value):
+        return
+    known = old is not None and old.is_tensor
+    if known or (value.device is not None and (name in heap.PARAMETERS or value.has("parameter"))):
+        _settle_if_complete(it, obj, value.device)
+
+
+def replaced_by_computed_name(it: Interpreter, module: Value, value: Value) -> None:
+    """``setattr(m, name, tensor.to(d))`` in a loop: the tensors of ``m`` are brought to the device one by one."""
+    if module.kind is not Kind.OBJECT or not module.data.is_module or not module.data.origins or _on_host(value):
+        return
+    obj: Obj = module.data
+    elsewhere = value.device is not None or value.has("moved")
+    if elsewhere and (obj.external or _is_own(value.ident, obj)):
+        heap.settle(it, obj, value.device)
+        it.heap_version += 1
+
+
+def _settle_if_complete(it: Interpreter, obj: Obj, device: Device | None) -> None:
+    """Believe that a module is on the device of the tensor that it was given, unless another one was left behind."""
+    if obj.origins and not any(v.has("buffer") and v.is_tensor and _on_host(v) for v in obj.attrs.values()):
+        heap.settle(it, obj, device)
+        it.heap_version += 1
+
+
+def _on_host(value: Value) -> bool:
+    return value.device is not None and value.device.host
+
+
+def _is_move(value: Value) -> bool:
+    return isinstance(value.ident, tuple) and value.ident[0] == "moved"
+
+
+def _is_own(ident: object, obj: Obj) -> bool:
+    """Whether a value was moved or viewed from one of the tensors that a module yields."""
+    while isinstance(ident, tuple) and len(ident) > 1:
+        if ident[:2] == ("parameters", id(obj)):
+            return True
+        ident = ident[1]
+    return False
+
+
+# -- what an optimizer holds -------------------------------------------------------------------------------------------
+
+
+def groups_of(optimizer: Obj) -> Value | None:
+    """``optimizer.param_groups``; ``None`` where nothing is known of the parameters."""
+    if optimizer.arguments is None:
+        return None
+    positional, keywords = optimizer.arguments
+    given = positional[0] if positional else keywords.get("params")
+    held = [_as_held(value) for value in _parameters(given)] if given is not None else []
+    if not held:
+        return None
+    parameters = Value(Kind.SEQUENCE, element=join_all(held), data="list")
+    return Value(Kind.SEQUENCE, element=Value(Kind.MAPPING, items={"params": parameters}), data="list")
+
+
+def _parameters(given: Value, depth: int = 4) -> Iterator[Value]:
+    """The parameters in what an optimizer is given: tensors, groups of them, pairs of name and tensor."""
+    if given.is_tensor:
+        yield given
+    elif depth > 0 and given.kind is Kind.MAPPING and isinstance(given.items, dict) and "params" in given.items:
+        yield from _parameters(given.items["params"], depth - 1)
+    elif depth > 0 and given.kind is Kind.SEQUENCE:
+        for member in (*elements(given), *([given.element] if given.element is not None else ())):
+            yield from _parameters(member, depth - 1)
+
+
+def _as_held(parameter: Value) -> Value:
+    """A parameter as the optimizer sees it later: wherever its module is by then, which only the module tells."""
+    still = tuple(o for o in parameter.origins if o.kind == "module" and o.owner is not None and o.owner.origins)
+    return parameter.replace(device=None, origins=still, flags=parameter.flags | {"parameter"})

@@ -8,6 +8,7 @@ from pathlib import Path
 from devicefix.analysis.model import ModuleInfo
 from devicefix.analysis.trace import Looked, Trace
 from devicefix.source.errors import SourceError
+from devicefix.source.outline import Outline
 from devicefix.source.stamps import NO_STAMP, Stamp, stamp_of
 from devicefix.source.text import SourceText
 
@@ -48,13 +49,13 @@ class Project:
         size = 0
         for info in self._modules.values():
             if info is not None:
-                size += len(info.source.text)
+                size += info.parsed
                 info.shrink()
         for path, info in list(self._modules.items()):
             if size <= characters:
                 break
             if info is not None:
-                size -= len(info.source.text)
+                size -= info.parsed
                 info.release()
             del self._modules[path]
             self.stamps.pop(path, None)
@@ -166,10 +167,19 @@ class Project:
                 if path.stat().st_size > MAXIMUM_BYTES:
                     return None
                 source = SourceText.from_bytes(path.read_bytes(), path)
-            self._modules[path] = ModuleInfo(path, source, self, self._package(path)[1])
+            self._modules[path] = ModuleInfo(path, source, self, self._package(path)[1], self._outline(source))
         except (OSError, SourceError):
             pass  # an import that cannot be read is an unknown module, not an error of the importing file
         return self._modules[path]
+
+
+    @staticmethod
+    def _outline(source: SourceText) -> Outline | None:
+        """The file in parts; None where it has to be parsed as a whole."""
+        try:
+            return Outline(source.text, source.name)
+        except SourceError:
+            return None
 
 
 def _candidates(base: Path, parts: list[str]) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element
+from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join_all
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame
@@ -36,7 +36,15 @@ def _one(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Valu
     return any_element(given)
 
 
+def _chain(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``chain(a.parameters(), b.parameters())``."""
+    if args.splat or any(value.kind is not Kind.SEQUENCE for value in args.positional):
+        return Value(Kind.UNKNOWN, ident=("call", node))
+    return Value(Kind.SEQUENCE, element=join_all([any_element(value) for value in args.positional]), data="list")
+
+
 HANDLERS = {
+    "itertools.chain": _chain,
     "collections.deque": _deque,
     "random.sample": _some,
     "random.choices": _some,

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from devicefix.analysis.trace import Trace
     from devicefix.engine.run import Job
 
-#: text of modules (characters) that is kept between two files: the trees of a million take about 80 MB
-KEPT_TEXT = 500_000
+#: parsed text (characters) that is kept between two files: the trees of a million take about 40 MB
+KEPT_TEXT = 2_000_000
 
-#: text (bytes) after which the collector runs: what one analysis leaves behind goes round in circles
+#: text (bytes) after which the collector looks at what is new: what one analysis leaves behind goes round in circles
 COLLECTED_TEXT = 200_000
+
+#: text (bytes) after which it looks at everything, the project included
+ALL_COLLECTED_TEXT = 10_000_000
 
 
 class Projects:
@@ -28,6 +31,7 @@ class Projects:
         self._job = job
         self._project: Project | None = None
         self._since_collected = 0
+        self._since_all_collected = 0
         self._stamp: tuple[Path, Stamp] | None = None
 
     @property
@@ -57,9 +61,13 @@ class Projects:
     def done(self, size: int) -> None:
         """A file of ``size`` bytes has been analysed and nobody holds its facts any more."""
         self._since_collected += size
-        if self._since_collected >= COLLECTED_TEXT:
-            self._since_collected = 0
+        self._since_all_collected += size
+        if self._since_all_collected >= ALL_COLLECTED_TEXT:
+            self._since_all_collected = self._since_collected = 0
             gc.collect()
+        elif self._since_collected >= COLLECTED_TEXT:
+            self._since_collected = 0
+            gc.collect(0)
 
     @property
     def trace(self) -> Trace | None:

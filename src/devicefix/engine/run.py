@@ -147,8 +147,21 @@ def outcomes_of(files: Sequence[Path], job: Job) -> Generator[Outcome, None, Non
         yield from parallel(files, job, jobs)
         return
     projects = Projects(job)
-    for file in files:
-        yield process(file, job, projects)
+    with collected_by_hand():
+        for file in files:
+            yield process(file, job, projects)
+
+
+@contextlib.contextmanager
+def collected_by_hand() -> Iterator[None]:
+    """Keep the collector from looking at all syntax trees again and again; `Projects` runs it now and then."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _through_cache(files: Sequence[Path], job: Job, folder: Callable[[], Path]) -> Generator[Outcome, None, None]:

@@ -106,6 +106,7 @@ def _start(job: Job, stop: Event) -> None:
 
     _state = (job, Projects(job), stop)
     gc.freeze()
+    gc.disable()  # `Projects` collects
 
 
 def _work(files: Sequence[Path]) -> list[Outcome]:

@@ -206,7 +206,9 @@ class DeviceFixServer(LanguageServer):
     async def read_settings(self, pushed: Any = None) -> None:
         """Ask the editor for its settings, or take those that it sent."""
         folders: list[Path | None] = [None, *self.session.folders]
-        answers: list[Any] = [pushed if pushed is not None else self._initial] * len(folders)
+        if pushed is not None:
+            self._initial = pushed
+        answers: list[Any] = [self._initial] * len(folders)
         if self.client.configuration:
             items = [
                 t.ConfigurationItem(section=SECTION, scope_uri=folder.as_uri() if folder else None)

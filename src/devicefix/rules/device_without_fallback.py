@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import cuda_sites
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.numbered_cards import numbered_card
 from devicefix.analysis.one_device import torch_name
 from devicefix.codemods.changes import ReplaceExpression
 from devicefix.findings import Finding
@@ -38,11 +39,14 @@ def check(facts: FileFacts) -> Iterator[Finding]:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         path = path_of(target)
-        literal = _literal(node.value)
-        if path is None or literal is None or isinstance(facts.parents.get(node), ast.ClassDef):
+        if path is None or path not in variables.uses or isinstance(facts.parents.get(node), ast.ClassDef):
             continue
-        card = cuda_sites.device_literal(facts, node.value)
-        if not card or path not in variables.uses or len(variables.definitions.get(path, ())) != 1:
+        literal = _literal(node.value)
+        if literal is not None:
+            only = cuda_sites.device_literal(facts, node.value) and len(variables.definitions.get(path, ())) == 1
+        else:
+            only = numbered_card(facts, node.value) is not None and _assigned_once(facts, path)
+        if not only:
             continue
         if cuda_sites.guard_of(facts, node)[0] is not None or cuda_sites.in_host_class(facts, node):
             continue
@@ -53,12 +57,28 @@ def check(facts: FileFacts) -> Iterator[Finding]:
                 facts, CODE, NAME, node.value, message, note="torch is not imported under a name in this file"
             )
             continue
-        quote = facts.source.segment(literal)[:1]
-        quote = quote if quote in "\"'" else '"'
-        code = f"{quote}{card}{quote} if {torch}.cuda.is_available() else {quote}cpu{quote}"
-        yield finding(
-            facts, CODE, NAME, node.value, message, fix=fix("fall back to the CPU", ReplaceExpression(literal, code))
-        )
+        change = _with_fallback(facts, node.value, torch)
+        yield finding(facts, CODE, NAME, node.value, message, fix=fix("fall back to the CPU", change))
+
+
+def _assigned_once(facts: FileFacts, path: str) -> bool:
+    targets = [t for s in facts.nodes(ast.Assign) for t in s.targets]
+    targets += [s.target for s in facts.nodes(ast.AnnAssign) if s.value is not None]
+    return [path_of(target) for target in targets].count(path) == 1
+
+
+def _with_fallback(facts: FileFacts, value: ast.expr, torch: str) -> ReplaceExpression:
+    """Put the test for CUDA around the name of the card, or around the device where there is no such name."""
+    card = numbered_card(facts, value)
+    node = card.node if card is not None else _literal(value) or value
+    code = facts.source.segment(node)
+    quote = next((c for c in code if c in "\"'"), '"')
+    cpu = f"{quote}cpu{quote}"
+    if card is not None and card.whole:
+        cpu = f"{facts.source.segment(node.func) if isinstance(node, ast.Call) else torch}({cpu})"
+    elif card is None:
+        code = f"{quote}{cuda_sites.device_literal(facts, value)}{quote}"
+    return ReplaceExpression(node, f"{code} if {torch}.cuda.is_available() else {cpu}")
 
 
 def _defaults(facts: FileFacts) -> Iterator[Finding]:

@@ -1,0 +1,198 @@
+"""Modules that work on samples in a data set: written like layers, but on the CPU, which only their uses tell."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix import torch_api
+from devicefix.analysis import classes
+from devicefix.analysis.evidence import path_of, torch_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.model import ClassInfo
+
+#: one of these words is in every file that gives something to a data set
+WORDS = ("Dataset", "ataset", "collate", "transform")
+#: how classes that keep samples are called, and classes that do something else with transforms
+DATA = (*classes.HOST_SUFFIXES, "Folder")
+NO_DATA = ("Trainer", "Model", "Module", "Net", "Learner", "Agent")
+#: what makes one callable of several
+COMBINING = frozenset({"Compose", "RandomApply", "RandomChoice", "RandomOrder", "OneOf", "SomeOf", "Sequential"})
+GROWING = frozenset({"append", "insert", "extend"})
+#: methods of modules that give the module back
+SAME = frozenset({"eval", "train", "requires_grad_", "float", "double"})
+CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: where the name of a class builds no instance
+NO_USE = frozenset({"isinstance", "issubclass", "super"})
+
+
+def only_in_data_sets(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether the file builds instances of a module class, and gives all of them to data sets or collate functions."""
+    if not any(word in cls.module.source.text for word in WORDS):
+        return False
+    return _Flow(it, cls).all_arrive(cls.node)
+
+
+class _Flow:
+    """Follows instances through one file, by the text."""
+
+    def __init__(self, it: Interpreter, cls: ClassInfo) -> None:
+        self.it = it
+        self.module = cls.module
+        self.parents = cls.module.index.parents
+        self.arrived = False  #: some instance was seen to get into a data set
+        self.followed: set[tuple[ast.AST, str]] = set()
+        self.classes: set[ast.ClassDef] = set()
+        self.functions = {n.name: n for n in cls.module.tree.body if isinstance(n, FUNCTIONS)}
+
+    def all_arrive(self, node: ast.ClassDef) -> bool:
+        """Whether every instance of a class (and of those that derive from it) ends on the CPU, and there are some."""
+        if node in self.classes:
+            return True
+        self.classes.add(node)
+        if node.decorator_list or not isinstance(self.parents.get(node), ast.Module):
+            return False
+        return all(map(self._use, self._loads(self.module.tree, node.name))) and self.arrived
+
+    def _use(self, name: ast.Name) -> bool:
+        """One mention of the class."""
+        parent = self.parents[name]
+        if isinstance(parent, ast.ClassDef) and name in parent.bases:
+            return self.all_arrive(parent)
+        if isinstance(parent, ast.Call) and parent.func is name:
+            return self._value(parent)
+        if isinstance(parent, ast.Call):
+            return isinstance(parent.func, ast.Name) and parent.func.id in NO_USE
+        return isinstance(parent, ast.arg) or (
+            isinstance(parent, (*FUNCTIONS, ast.AnnAssign)) and name is not getattr(parent, "value", None)
+        )
+
+    # -- where a value goes --------------------------------------------------------------------------------------------
+
+    def _value(self, node: ast.expr) -> bool:
+        if self._in_host_code(node):
+            self.arrived = True
+            return True
+        parent = self.parents[node]
+        if node is getattr(parent, "test", None):
+            return True  # only looked at
+        if isinstance(parent, CONTAINERS) or (isinstance(parent, ast.Subscript) and node is parent.value):
+            return self._value(parent)
+        if isinstance(parent, ast.keyword):
+            call = self.parents[parent]
+            return isinstance(call, ast.Call) and self._argument(call, node, parent.arg or "")
+        if isinstance(parent, ast.Call):
+            return node is not parent.func and self._argument(parent, node, "")
+        if isinstance(parent, ast.Assign):
+            return all(isinstance(t, ast.Name) and self._name(parent, t.id) for t in parent.targets)
+        if isinstance(parent, ast.Return):
+            function = self._function(parent)
+            return isinstance(function, FUNCTIONS) and self._results(function)
+        if isinstance(parent, ast.Attribute) and parent.attr in SAME | GROWING:
+            call = self.parents[parent]
+            return isinstance(call, ast.Call) and (parent.attr in GROWING or self._value(call))
+        return isinstance(parent, (ast.Expr, ast.Compare))
+
+    def _argument(self, call: ast.Call, node: ast.expr, keyword: str) -> bool:
+        """What becomes of an argument."""
+        path = path_of(call.func) or ""
+        name = path.rpartition(".")[2]
+        own = self._class(call.func)
+        if own is not None:
+            if self._is_host(own):
+                self.arrived = True
+                return True
+            return self._value(call)  # it may hold what it is given; it goes where its owner goes
+        if name in COMBINING:
+            return self._value(call)
+        if isinstance(call.func, ast.Attribute) and name in GROWING and isinstance(call.func.value, ast.Name):
+            return self._name(call, call.func.value.id)
+        if isinstance(call.func, ast.Name) and name in self.functions:
+            return self._parameter(self.functions[name], call, node, keyword)
+        host = torch_api.host_class(torch_path(self.module, call.func))
+        taken = "transform" in keyword and name[:1].isupper() and not name.endswith(NO_DATA)
+        if host or taken or "collate" in keyword or ".datasets." in f".{path}" or name.endswith(DATA):
+            self.arrived = True
+            return True
+        return False
+
+    def _parameter(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, node: ast.expr, keyword: str
+    ) -> bool:
+        spec = function.args
+        named = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        if keyword:
+            return keyword in {*named, *(a.arg for a in spec.kwonlyargs)} and self._name(function.body[0], keyword)
+        position = next((i for i, a in enumerate(call.args) if a is node), len(named))
+        return position < len(named) and self._name(function.body[0], named[position])
+
+    def _results(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """What a function of the file returns goes to all who call it."""
+        if (function, "") in self.followed:
+            return True
+        self.followed.add((function, ""))
+        if self.functions.get(function.name) is not function:
+            return False
+        uses = list(self._loads(self.module.tree, function.name))
+        calls = [self.parents[use] for use in uses]
+        return all(
+            isinstance(call, ast.Call) and call.func is use and self._value(call)
+            for call, use in zip(calls, uses, strict=True)
+        )
+
+    def _name(self, place: ast.AST, name: str) -> bool:
+        """Every use of a variable of the function (or file) that ``place`` stands in."""
+        around = self._function(place)
+        if (around, name) in self.followed:
+            return True
+        self.followed.add((around, name))
+        uses = self._loads(around, name)
+        return all(self._value(use) for use in uses if self._binder(use) in (around, self.module.tree))
+
+    # -- places --------------------------------------------------------------------------------------------------------
+
+    def _loads(self, root: ast.AST, name: str) -> Iterator[ast.Name]:
+        for node in ast.walk(root):
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+                yield node
+
+    def _function(self, node: ast.AST) -> ast.AST:
+        current = self.parents.get(node)
+        while current is not None and not isinstance(current, (*FUNCTIONS, ast.Lambda)):
+            current = self.parents.get(current)
+        return current if current is not None else self.module.tree
+
+    def _binder(self, name: ast.Name) -> ast.AST:
+        """The function that binds a name where it is used; the file if none does."""
+        around = self._function(name)
+        while isinstance(around, (*FUNCTIONS, ast.Lambda)):
+            if name.id in self.module.function(around).locals:
+                return around
+            around = self._function(around)
+        return self.module.tree
+
+    def _in_host_code(self, node: ast.AST) -> bool:
+        """Whether a place is in a data set or in a collate function."""
+        current = self.parents.get(node)
+        while current is not None:
+            if isinstance(current, FUNCTIONS) and "collate" in current.name:
+                return True
+            if isinstance(current, ast.ClassDef) and self._is_host(self.module.class_(current)):
+                return True
+            current = self.parents.get(current)
+        return False
+
+    def _class(self, function: ast.expr) -> ClassInfo | None:
+        bound = self.module.bindings.get(function.id, []) if isinstance(function, ast.Name) else []
+        found = [self.module.class_(s) for s in bound if isinstance(s, ast.ClassDef)]
+        return found[0] if len(found) == len(bound) == 1 else None
+
+    def _is_host(self, cls: ClassInfo) -> bool:
+        if classes.is_module_class(self.it, cls):
+            return False
+        return classes.is_host_class(self.it, cls) or {"__getitem__", "__len__"} <= cls.methods.keys()

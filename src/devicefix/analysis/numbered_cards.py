@@ -1,0 +1,165 @@
+"""Devices whose number comes from a setting: ``torch.device(f"cuda:{args.gpu}")``, ``"cuda:" + str(gpu)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.evidence import path_of, torch_path
+from devicefix.analysis.model import target_names
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+
+#: what the number of the one card of a program is called
+NUMBER = re.compile(r"gpu|cuda|card|device", re.IGNORECASE)
+#: signs that each process has a card of its own, or that there are several on purpose
+SEVERAL = re.compile(
+    r"torch\.distributed|\bdist\.|local_?rank|world_?size|multiprocessing|\bmp\.|\.spawn\(|DataParallel|\bProcess\("
+    r"|device_ids|device_count|accelerate|deepspeed|\bray\b|\bhvd\b|horovod",
+    re.IGNORECASE,
+)
+TEXTS = (ast.JoinedStr, ast.BinOp, ast.Call)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedCard:
+    """An expression for a card by a number that is a variable."""
+
+    node: ast.expr  #: what a fallback has to go around: the text, or the whole call of ``torch.device``
+    whole: bool  #: the node is a device, and no text
+    number: ast.expr
+
+
+def numbered_card(facts: FileFacts, value: ast.expr) -> NumberedCard | None:
+    """What an expression says, if it names one card by a number that is set elsewhere and always is one."""
+    card = _card(facts, value)
+    if card is None or SEVERAL.search(facts.source.text):
+        return None
+    path = _path(card.number)
+    if path is None or not NUMBER.search(path) or re.search(r"rank|local|worker|proc", path, re.IGNORECASE):
+        return None
+    return None if _may_mean_cpu(facts, path) or _one_of_several(facts, value, path) else card
+
+
+def _card(facts: FileFacts, value: ast.expr) -> NumberedCard | None:
+    if isinstance(value, ast.Call) and torch_path(facts.module, value.func) in ("torch.device", "device"):
+        given = [*value.args, *(k.value for k in value.keywords if k.arg in ("type", "device", "index"))]
+        if len(given) != len(value.args) + len(value.keywords):
+            return None
+        if len(given) == 1:
+            number = _number(given[0])
+            return NumberedCard(given[0], False, number) if number is not None else None
+        if len(given) == 2 and isinstance(given[0], ast.Constant) and given[0].value == "cuda":
+            return NumberedCard(value, True, given[1]) if not isinstance(given[1], ast.Constant) else None
+        return None
+    number = _number(value)
+    return NumberedCard(value, False, number) if number is not None else None
+
+
+def _number(text: ast.expr) -> ast.expr | None:
+    """``n`` in the spellings of ``cuda:n``."""
+    if isinstance(text, ast.JoinedStr) and len(text.values) == 2:
+        head, number = text.values
+        if _is_text(head, "cuda:") and isinstance(number, ast.FormattedValue) and number.format_spec is None:
+            return number.value
+    elif isinstance(text, ast.BinOp) and isinstance(text.op, ast.Mod):
+        given = text.right
+        if isinstance(given, ast.Tuple):
+            given = given.elts[0] if len(given.elts) == 1 else text.left
+        if _is_text(text.left, "cuda:%d", "cuda:%s", "cuda:%i") and given is not text.left:
+            return given
+    elif isinstance(text, ast.BinOp) and isinstance(text.op, ast.Add) and _is_text(text.left, "cuda:"):
+        return text.right
+    elif isinstance(text, ast.Call) and isinstance(text.func, ast.Attribute) and text.func.attr == "format":
+        if _is_text(text.func.value, "cuda:{}", "cuda:{0}", "cuda:{:d}") and len(text.args) == 1 and not text.keywords:
+            return text.args[0]
+    return None
+
+
+def _is_text(node: ast.expr, *texts: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value in texts
+
+
+def _path(number: ast.expr) -> str | None:
+    """``args.gpu`` for ``args.gpu``, ``str(args.gpu)``, ``int(args.gpu)`` and ``args.gpu[0]``."""
+    if isinstance(number, ast.Call) and isinstance(number.func, ast.Name) and number.func.id in ("str", "int"):
+        return _path(number.args[0]) if len(number.args) == 1 and not number.keywords else None
+    if isinstance(number, ast.Subscript):
+        return _path(number.value)
+    return path_of(number)
+
+
+def _may_mean_cpu(facts: FileFacts, path: str) -> bool:
+    """Whether some value of the setting stands for no card: it is tested somewhere, or is negative or None at first."""
+    last = path.rpartition(".")[2]
+    for test in facts.nodes(ast.Compare):
+        if any(_mentions(side, last) for side in (test.left, *test.comparators)):
+            return True
+    for choice in (*facts.nodes(ast.If, ast.IfExp), *facts.nodes(ast.Assert, ast.While)):
+        if _mentions(choice.test, last):
+            return True
+    for argument in facts.nodes(ast.arg):
+        if argument.arg == last and _is_none(facts, argument):
+            return True
+    return any(_option_for_cpu(call, last) for call in facts.nodes(ast.Call)) or any(
+        _is_no_card(s.value) for s in facts.nodes(ast.Assign) if any((path_of(t) or "") == path for t in s.targets)
+    )
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(
+        (isinstance(n, ast.Name) and n.id == name) or (isinstance(n, ast.Attribute) and n.attr == name)
+        for n in ast.walk(node)
+    )
+
+
+def _is_no_card(node: ast.expr | None) -> bool:
+    """``None``, ``-1``, ``"cpu"`` and what is chosen from them."""
+    for inner in ast.walk(node) if node is not None else ():
+        if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub):
+            return True
+        if isinstance(inner, ast.Constant) and (inner.value is None or inner.value in ("cpu", "-1", "")):
+            return True
+    return False
+
+
+def _is_none(facts: FileFacts, argument: ast.arg) -> bool:
+    """Whether the default of a parameter is no card."""
+    spec = facts.parents.get(argument)
+    if not isinstance(spec, ast.arguments):
+        return False
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=False),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=False),
+    ]
+    return any(parameter is argument and _is_no_card(default) for parameter, default in pairs)
+
+
+def _option_for_cpu(call: ast.Call, name: str) -> bool:
+    """``add_argument("--gpu", default=-1)``, or with a help text that speaks of the CPU."""
+    options = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    destination = [k.value.value for k in call.keywords if k.arg == "dest" and isinstance(k.value, ast.Constant)]
+    names = {str(option).lstrip("-").replace("-", "_") for option in (*options, *destination)}
+    if name not in names:
+        return False
+    if any(k.arg == "default" and _is_no_card(k.value) for k in call.keywords):
+        return True
+    texts = [n.value for n in ast.walk(call) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return any("cpu" in text.lower() for text in texts)
+
+
+def _one_of_several(facts: FileFacts, value: ast.expr, path: str) -> bool:
+    """Whether the number runs through a loop around the device."""
+    base = path.partition(".")[0]
+    current = facts.parents.get(value)
+    while current is not None and not isinstance(current, ast.ClassDef):
+        loops = [current] if isinstance(current, (ast.For, ast.AsyncFor, ast.comprehension)) else []
+        loops += getattr(current, "generators", [])
+        if any(base in set(target_names(loop.target)) for loop in loops):
+            return True
+        current = facts.parents.get(current)
+    return False

@@ -1,0 +1,34 @@
+"""Functions of NumPy: what they read to the host, and what they give back."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.facts import HostRead
+from devicefix.analysis.values import NUMBER, DType, Kind, Value, any_element
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Arguments, Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+
+def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
+    """``np.f(…)``."""
+    for value, argument in zip(args.positional, args.nodes, strict=False):
+        tensor = value if value.is_tensor else any_element(value) if value.kind is Kind.SEQUENCE else None
+        if tensor is not None and tensor.is_tensor:
+            it.records.host_reads.append(
+                HostRead(node, name, tensor, frame.scope(), argument, value.kind is Kind.SEQUENCE)
+            )
+    short = name.rpartition(".")[2]
+    if short in ("float32", "float64", "int64", "int32", "float16"):
+        return NUMBER
+    dtype = DType.UNKNOWN
+    if short in ("sqrt", "log", "exp", "prod", "ceil", "floor", "sum", "max", "min", "mean") and all(
+        v.kind in (Kind.NUMBER, Kind.SIZE) for v in args.positional
+    ):
+        return NUMBER
+    if short in ("randn", "normal", "uniform", "rand", "linspace", "sin", "cos", "zeros", "ones", "eye"):
+        dtype = DType.FLOAT if "dtype" not in args.keywords else DType.UNKNOWN
+    return Value(Kind.NDARRAY, dtype=dtype, flags=frozenset({"shaped"}))
