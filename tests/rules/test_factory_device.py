@@ -201,6 +201,9 @@ def test_what_is_right_is_silent(body: str) -> None:
         pytest.param("torch.set_default_device('cuda')\nm = nn.Linear(2, 2)\nm(torch.ones(1, 2))", id="default-device"),
         pytest.param("class D(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return torch.ones(2) + torch.rand(2)", id="dataset"),
         pytest.param("def collate(items):\n    return torch.stack(items) + torch.ones(2)", id="collate"),
+        pytest.param("class Net(nn.Module):\n    def table(self, size=(14, 14), most=100):\n        return torch.div(torch.arange(0, most * (size[1] + 1)), size[1], rounding_mode='trunc')", id="numbers-by-default"),
+        pytest.param("class Net(nn.Module):\n    def grid(self, n, times):\n        h = torch.arange(n)\n        times = torch.Tensor(times).long()\n        return torch.stack([times, h])", id="name-bound-anew"),
+        pytest.param("class MelFeatureExtractor:\n    def fade(self, wave: torch.Tensor):\n        wave[-3:] *= torch.linspace(1, 0, 3)\n        return wave", id="feature-extractor"),
         pytest.param("import numpy as np\ndef f(x):\n    return np.zeros(2) + np.ones(2)", id="numpy"),
     ],
 )  # fmt: skip

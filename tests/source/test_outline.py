@@ -103,7 +103,8 @@ def test_only_what_is_asked_for_is_parsed() -> None:
     [function] = outline.statements("f50")
     assert isinstance(function, ast.FunctionDef)
     assert function.lineno == 2 + 4 * 50
-    assert before < 20 and outline.parsed < 60
+    assert before < 20
+    assert outline.parsed < 60
 
 
 def test_a_definition_that_is_no_python_is_missing() -> None:
@@ -113,7 +114,8 @@ def test_a_definition_that_is_no_python_is_missing() -> None:
         raise SourceError("m.py", "syntax error", 2, 5)
 
     table = OutlineBindings(Outline(text, "m.py"), whole)
-    assert "A" in table and len(table["A"]) == 1
+    assert "A" in table
+    assert len(table["A"]) == 1
     assert table.get("f") is None
 
 

@@ -168,7 +168,14 @@ def parts(facts: FileFacts, batch: Batch) -> list[Part] | None:
         known = found.setdefault((part.name, id(part.anchor)), part)
         if known is not part:
             known.rests.extend(r for r in part.rests if r not in known.rests)
-    return list(found.values())
+    return sorted(found.values(), key=lambda part: _place_in(target, part))
+
+
+def _place_in(target: ast.expr, part: Part) -> tuple[int, int]:
+    """Where the statement that binds a name mentions it."""
+    where: list[ast.expr] = part.anchor.targets if isinstance(part.anchor, ast.Assign) else [target]
+    names = (n for t in where for n in ast.walk(t) if isinstance(n, ast.Name) and n.id == part.name)
+    return min(((n.lineno, n.col_offset) for n in names), default=(0, 0))
 
 
 def binding(facts: FileFacts, place: ast.AST) -> tuple[ast.expr, ast.stmt | None, list[ast.AST]] | None:

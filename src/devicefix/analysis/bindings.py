@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 
+from devicefix.analysis.statements import statement_names, top_level
 from devicefix.source.errors import SourceError
 from devicefix.source.outline import Outline
 
 
 def bindings_of(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
     """Statements by name, in order (``if`` and ``try`` bodies included)."""
-    from devicefix.analysis.model import statement_names, top_level
-
     table: dict[str, list[ast.stmt]] = {}
     for statement in top_level(body):
         for name in statement_names(statement):

@@ -26,6 +26,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
+from devicefix.analysis.meeting import loaded_origins
 from devicefix.analysis.values import (
     NONE,
     UNKNOWN,
@@ -184,7 +185,10 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
             "view",
             "reshape",
         ):
-            return Value(Kind.UNKNOWN, device=base.device, flags=frozenset({"likely_tensor"}))
+            flags = frozenset({"likely_tensor"})
+            return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))
+        if loaded_origins(base) and (name in ("get", "pop") or tensors.gives_tensor(name)):
+            return Value(Kind.UNKNOWN, device=base.device, ident=("call", node), origins=loaded_origins(base))
     if modules.wants_tensors(args):  # only tokenizers and processors have such a parameter
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name in modules.ID_ENCODERS:

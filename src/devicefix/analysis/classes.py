@@ -142,6 +142,10 @@ HOST_SUFFIXES = (
     "DataLoader",
     "Transform",
     "Augmentation",
+    "FeatureExtractor",
+    "ImageProcessor",
+    "VideoProcessor",
+    "Tokenizer",
     "Loader",
 )
 

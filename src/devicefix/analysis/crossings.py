@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import path_of
@@ -52,6 +52,12 @@ def _cards(facts: FileFacts) -> Iterator[Crossing]:
         if facts.is_stale(mix) or (mix.node, mix.culprit_node) in seen:
             continue
         seen.add((mix.node, mix.culprit_node))
+        wired = _hard_wired(facts, mix)
+        if wired is not None:
+            if (wired.node, None) not in seen:
+                seen.add((wired.node, None))
+                yield wired
+            continue
         crossing = Crossing("cards", mix.culprit_node or mix.node, mix)
         move = _move_beside(facts, mix)
         if move is None:
@@ -118,7 +124,8 @@ def _device_of(facts: FileFacts, reference: ast.expr | None, mix: Mix) -> str | 
 
 def scratch_calls(facts: FileFacts) -> set[ast.AST]:
     """Calls that create a tensor on a card by number where an input of the function says which card it must be."""
-    return {crossing.node for crossing in _literals(facts)}
+    wired = (crossing for crossing in _cards(facts) if crossing.kind == "literal")
+    return {crossing.node for crossing in (*_literals(facts), *wired)}
 
 
 def _literals(facts: FileFacts) -> Iterator[Crossing]:
@@ -133,21 +140,44 @@ def _literals(facts: FileFacts) -> Iterator[Crossing]:
         if isinstance(call, ast.Call) and facts.here(call) and _literal_device(call) is not None:
             groups.setdefault(call, []).append(mix)
     for call, mixes in groups.items():
-        new = _made_beside(facts, call, mixes)
-        if not new.mixes:
-            continue
-        device = place_at_creation(facts, new).device
-        owner = (device or "").partition(".")[0]
-        function = new.origins[0].scope.function
-        if device is None or function is None or "." not in device or owner not in {p.arg for p in function.parameters}:
-            continue  # a script that names its one card everywhere
-        yield Crossing(
-            "literal",
-            call,
-            new.mixes[0],
-            f"create it with `device={device}`",
-            [EditCall(call, set_keywords=(("device", device),))],
-        )
+        crossing = _follows_input(facts, call, mixes)
+        if crossing is not None:
+            yield crossing
+
+
+def _follows_input(facts: FileFacts, call: ast.Call, mixes: list[Mix]) -> Crossing | None:
+    """A tensor that is made on a card by number, with the input whose device it should take."""
+    new = _made_beside(facts, call, mixes)
+    if not new.mixes:
+        return None
+    device = place_at_creation(facts, new).device
+    owner = (device or "").partition(".")[0]
+    function = new.origins[0].scope.function
+    if device is None or function is None or "." not in device or owner not in {p.arg for p in function.parameters}:
+        return None  # a script that names its one card everywhere
+    change = EditCall(call, set_keywords=(("device", device),))
+    return Crossing("literal", call, new.mixes[0], f"create it with `device={device}`", [change])
+
+
+def _hard_wired(facts: FileFacts, mix: Mix) -> Crossing | None:
+    """One of two cards is where a new tensor was made by number: it should follow the input, not the other way round."""
+    if _names_several_cards(facts.tree):
+        return None
+    turned = replace(
+        mix,
+        culprit=mix.partner,
+        partner=mix.culprit,
+        culprit_node=mix.partner_node,
+        partner_node=mix.culprit_node,
+    )
+    for side in (mix, turned):
+        ident = side.culprit.ident
+        call = ident[1] if isinstance(ident, tuple) and len(ident) == 2 and ident[0] == "new" else None
+        if isinstance(call, ast.Call) and facts.here(call) and _literal_device(call) is not None:
+            found = _follows_input(facts, call, [side])
+            if found is not None:
+                return found
+    return None
 
 
 def _made_beside(facts: FileFacts, call: ast.Call, mixes: list[Mix]) -> NewTensor:

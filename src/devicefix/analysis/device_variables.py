@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.cuda_sites import enclosing
 from devicefix.analysis.evidence import annotation_kind, path_of, torch_path
-from devicefix.analysis.model import target_names, top_level
+from devicefix.analysis.statements import target_names, top_level
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts

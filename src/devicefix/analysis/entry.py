@@ -15,7 +15,7 @@ from devicefix.analysis.facts import FileFacts
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.relevance import STEPS, Relevance
-from devicefix.analysis.values import MAYBE_NONE, Closure, Kind, Obj, Value
+from devicefix.analysis.values import MAYBE_NONE, NUMBER, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -243,8 +243,16 @@ def _parameter(
             return Value(Kind.NUMBER, ident=ident, flags=frozenset({"parameter"}))
         elif isinstance(default.value, str):
             return Value(Kind.STRING, ident=ident, flags=frozenset({"parameter"}))
+    elif isinstance(default, (ast.Tuple, ast.List)) and default.elts and all(map(_is_number, default.elts)):
+        return Value(Kind.SEQUENCE, element=NUMBER, ident=ident, flags=frozenset({"parameter"}))
     value = Value(Kind.UNKNOWN, device=device, ident=ident, flags=frozenset(flags))
     return annotated(value, annotation_kind(parameter.annotation, info.module))
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
 
 
 __all__ = ["Arguments", "Closure", "analyse", "run_function"]

@@ -144,12 +144,16 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
     modules: set[str] = set()
     called: set[str] = set()
     iterated: set[str] = set()
+    joined: set[str] = set()
+    bound: set[str] = set()
     only_tensors, only_modules = torch_api.TENSOR_ONLY_ATTRIBUTES, torch_api.MODULE_ONLY_ATTRIBUTES
     stack: list[Any] = [function]
     while stack:
         node = stack.pop()
         cls = node.__class__
         if cls is ast.Name or cls is ast.Constant:
+            if cls is ast.Name and node.ctx.__class__ is ast.Store:
+                bound.add(node.id)
             continue
         if cls is ast.Attribute:
             name = node.attr
@@ -167,12 +171,14 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
             path = path_of(node.func)
             if path is not None:
                 called.add(path)
-            _read_call(node, module, strong, likely)
+            _read_call(node, module, strong, likely, joined)
         elif cls is ast.For or cls is ast.comprehension or cls is ast.AsyncFor:
             path = path_of(node.iter)
             if path is not None:
                 iterated.add(path)
         push_children(node, stack)
+    for path in joined - bound:  # a name that is bound anew says nothing about what it was before
+        likely[path] += 1
     strong -= modules | called  # tensors are not called
     return Evidence(
         frozenset(strong),
@@ -183,7 +189,9 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
     )
 
 
-def _read_call(node: ast.Call, module: ModuleInfo, strong: set[str], likely: defaultdict[str, int]) -> None:
+def _read_call(
+    node: ast.Call, module: ModuleInfo, strong: set[str], likely: defaultdict[str, int], joined: set[str]
+) -> None:
     """A value handed to a function of torch in the place of a tensor is one."""
     home, _, name = torch_path(module, node.func).rpartition(".")
     if home in ("torch", "F", "functional") or home.endswith("functional") or home.startswith("torch.linalg"):
@@ -195,10 +203,10 @@ def _read_call(node: ast.Call, module: ModuleInfo, strong: set[str], likely: def
             return
         for argument, parameter in zip(node.args, fact.parameters, strict=False):
             if fact.takes_tensor(parameter):
-                members = [argument]
                 if isinstance(argument, (ast.Tuple, ast.List)):  # torch.cat((x, y))
-                    members = [member for member in argument.elts if isinstance(member, ast.Name)]
-                for path in filter(None, map(path_of, members)):
+                    joined.update(member.id for member in argument.elts if isinstance(member, ast.Name))
+                path = path_of(argument)
+                if path is not None:
                     likely[path] += 1
                     if prefix == "torch.nn.functional.":
                         strong.add(path)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import classes
 from devicefix.analysis.evidence import path_of, torch_path
+from devicefix.analysis.tree_index import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
     from devicefix.analysis.model import ClassInfo
 
-#: one of these words is in every file that gives something to a data set
-WORDS = ("Dataset", "ataset", "collate", "transform")
-#: how classes that keep samples are called, and classes that do something else with transforms
+#: how classes that keep samples are called
 DATA = (*classes.HOST_SUFFIXES, "Folder")
+#: one of these is in every file that gives something to a data set
+WORDS = re.compile(rf"(?:{'|'.join(DATA)})\b|__getitem__|collate|transforms?\s*=[^=]|\bdatasets\.")
+#: how classes are called that do something else with transforms
 NO_DATA = ("Trainer", "Model", "Module", "Net", "Learner", "Agent")
 #: what makes one callable of several
 COMBINING = frozenset({"Compose", "RandomApply", "RandomChoice", "RandomOrder", "OneOf", "SomeOf", "Sequential"})
@@ -33,7 +36,8 @@ NO_USE = frozenset({"isinstance", "issubclass", "super"})
 
 def only_in_data_sets(it: Interpreter, cls: ClassInfo) -> bool:
     """Whether the file builds instances of a module class, and gives all of them to data sets or collate functions."""
-    if not any(word in cls.module.source.text for word in WORDS):
+    text = cls.module.source.text
+    if WORDS.search(text) is None or text.count(cls.name) < 2:
         return False
     return _Flow(it, cls).all_arrive(cls.node)
 
@@ -45,8 +49,8 @@ class _Flow:
         self.it = it
         self.module = cls.module
         self.parents = cls.module.index.parents
-        self.arrived = False  #: some instance was seen to get into a data set
-        self.followed: set[tuple[ast.AST, str]] = set()
+        self.arrived = False  #: the instance that is followed was seen to get into a data set
+        self.followed: dict[tuple[ast.AST, str], bool] = {}  #: names and results, and whether what they stand for did
         self.classes: set[ast.ClassDef] = set()
         self.functions = {n.name: n for n in cls.module.tree.body if isinstance(n, FUNCTIONS)}
 
@@ -57,7 +61,12 @@ class _Flow:
         self.classes.add(node)
         if node.decorator_list or not isinstance(self.parents.get(node), ast.Module):
             return False
-        return all(map(self._use, self._loads(self.module.tree, node.name))) and self.arrived
+        uses = list(self._mentions(node.name))
+        return all(map(self._use, uses)) and any(self._builds(use) for use in uses)
+
+    def _builds(self, name: ast.Name) -> bool:
+        parent = self.parents[name]
+        return (isinstance(parent, ast.Call) and parent.func is name) or isinstance(parent, ast.ClassDef)
 
     def _use(self, name: ast.Name) -> bool:
         """One mention of the class."""
@@ -65,7 +74,8 @@ class _Flow:
         if isinstance(parent, ast.ClassDef) and name in parent.bases:
             return self.all_arrive(parent)
         if isinstance(parent, ast.Call) and parent.func is name:
-            return self._value(parent)
+            self.arrived = False
+            return self._value(parent) and self.arrived
         if isinstance(parent, ast.Call):
             return isinstance(parent.func, ast.Name) and parent.func.id in NO_USE
         return isinstance(parent, ast.arg) or (
@@ -133,33 +143,40 @@ class _Flow:
 
     def _results(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """What a function of the file returns goes to all who call it."""
-        if (function, "") in self.followed:
-            return True
-        self.followed.add((function, ""))
         if self.functions.get(function.name) is not function:
             return False
-        uses = list(self._loads(self.module.tree, function.name))
-        calls = [self.parents[use] for use in uses]
-        return all(
-            isinstance(call, ast.Call) and call.func is use and self._value(call)
-            for call, use in zip(calls, uses, strict=True)
-        )
+        return self._all((function, ""), [(self.parents[use], use) for use in self._mentions(function.name)])
 
     def _name(self, place: ast.AST, name: str) -> bool:
         """Every use of a variable of the function (or file) that ``place`` stands in."""
         around = self._function(place)
-        if (around, name) in self.followed:
+        uses = [use for use in self._loads(around, name) if self._binder(use) in (around, self.module.tree)]
+        return self._all((around, name), [(use, None) for use in uses])
+
+    def _all(self, key: tuple[ast.AST, str], uses: list[tuple[ast.AST, ast.Name | None]]) -> bool:
+        """Whether everything that a name stands for (or a function returns: calls, with what they call) stays there."""
+        if key in self.followed:
+            self.arrived = self.arrived or self.followed[key]
             return True
-        self.followed.add((around, name))
-        uses = self._loads(around, name)
-        return all(self._value(use) for use in uses if self._binder(use) in (around, self.module.tree))
+        self.followed[key] = False
+        for value, called in uses:
+            if called is not None and not (isinstance(value, ast.Call) and value.func is called):
+                return False
+            if not isinstance(value, ast.expr) or not self._value(value):
+                return False
+        self.followed[key] = self.arrived
+        return True
 
     # -- places --------------------------------------------------------------------------------------------------------
 
     def _loads(self, root: ast.AST, name: str) -> Iterator[ast.Name]:
-        for node in ast.walk(root):
+        for node in self.module.index.nodes(ast.Name) if root is self.module.tree else walk(root):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 yield node
+
+    def _mentions(self, name: str) -> Iterator[ast.Name]:
+        """Uses of what the file itself calls by a name."""
+        return (use for use in self._loads(self.module.tree, name) if self._binder(use) is self.module.tree)
 
     def _function(self, node: ast.AST) -> ast.AST:
         current = self.parents.get(node)

@@ -26,18 +26,66 @@ def device_at_hand(facts: FileFacts, function: FunctionInfo, node: ast.Call) -> 
         known = [scope for scope in scopes if name in scope.names]
         if name in stored:
             continue
-        if known and all(_is_tensor(function, name, scope) for scope in known):
+        if known and (_given_tensors(name, known) or all(_is_tensor(function, name, s, node) for s in known)):
             return f"{name}.device"
         if not known and name in function.evidence.likely_tensors:
             return f"{name}.device"
     return device_met(facts, node)
 
 
-def _is_tensor(function: FunctionInfo, name: str, scope: Scope) -> bool:
+def _given_tensors(name: str, scopes: list[Scope]) -> bool:
+    """Whether the method was seen to be called, and with a tensor whenever it was."""
+    seen = [scope.names[name] for scope in scopes if scope.caller is not None]
+    guessed = [scope.names[name] for scope in scopes if scope.caller is None]
+    return (
+        bool(seen)
+        and all(value.is_tensor and not value.has("maybe_none") for value in seen)
+        and all(value.kind in (Kind.UNKNOWN, Kind.TENSOR) and not value.has("maybe_none") for value in guessed)
+    )
+
+
+def _is_tensor(function: FunctionInfo, name: str, scope: Scope, node: ast.Call) -> bool:
     value = seen_as_tensor(function, name, scope.names[name])
     if value.kind is Kind.UNKNOWN and not value.has("maybe_none"):
-        return value.has("likely_tensor") and _is_fed_to_a_layer(function, name, scope)
+        return value.has("likely_tensor") and (
+            _is_fed_to_a_layer(function, name, scope) or _is_sliced(function, name) or _meets(function, name, node)
+        )
     return value.is_tensor and not value.has("maybe_none")
+
+
+def _is_sliced(function: FunctionInfo, name: str) -> bool:
+    """``t[:, None]``, ``x[..., 0]``: no list or dict can be subscripted like that."""
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Subscript) and path_of(node.value) == name:
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+            if any(isinstance(p, ast.Slice) or _is_new_axis(p) for p in parts) or _is_new_axis(node.slice):
+                return True
+    return False
+
+
+def _is_new_axis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and (node.value is None or node.value is Ellipsis)
+
+
+def _meets(function: FunctionInfo, name: str, made: ast.Call) -> bool:
+    """``x + noise``, where ``x`` is the input of a module and ``noise`` the tensor whose place is in question."""
+    if len(function.parameters) < 2 or function.parameters[1].arg != name or function.node.args.defaults:
+        return False
+    if any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(made)):
+        return False  # a size
+    names = {
+        target.id
+        for statement in ast.walk(function.node)
+        if isinstance(statement, ast.Assign) and any(inner is made for inner in ast.walk(statement.value))
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.BinOp):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if path_of(one) == name and (other is made or path_of(other) in names):
+                    return True
+    return False
 
 
 def _is_fed_to_a_layer(function: FunctionInfo, name: str, scope: Scope) -> bool:

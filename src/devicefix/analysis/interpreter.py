@@ -14,6 +14,7 @@ from devicefix import torch_api
 from devicefix.analysis import alternatives, conditional_moves, narrowing, unrolling
 from devicefix.analysis.facts import Records
 from devicefix.analysis.outside import any_of_interest
+from devicefix.analysis.statements import import_names
 from devicefix.analysis.values import (
     MAYBE_NONE,
     NONE,
@@ -565,7 +566,6 @@ def _class(it: Interpreter, frame: Frame, s: ast.ClassDef) -> None:
 
 def _import(it: Interpreter, frame: Frame, s: ast.Import | ast.ImportFrom) -> None:
     from devicefix.analysis.imports import imported
-    from devicefix.analysis.model import import_names
 
     if it.lazy_imports and frame.function is None and frame.module is it.home:
         bindings = frame.module.bindings

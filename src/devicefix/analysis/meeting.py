@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.frames import Frame
     from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.values import Origin
 
 Operand = tuple[Value, ast.expr | None]
 
@@ -159,13 +160,18 @@ def _record(
     )
 
 
+def loaded_origins(value: Value) -> tuple[Origin, ...]:
+    """The loads that a value comes out of."""
+    return tuple(origin for origin in value.origins if origin.kind == "loaded") if value.origins else ()
+
+
 def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value]) -> None:
     """Note operations in which something read by ``torch.load`` meets a tensor on an accelerator."""
     for value in values:
         if not value.origins or not (value.kind is Kind.UNKNOWN or (value.is_tensor and value.device is None)):
             continue
-        for origin in value.origins:
-            if origin.kind != "loaded" or not isinstance(origin.node, ast.Call):
+        for origin in loaded_origins(value):
+            if not isinstance(origin.node, ast.Call):
                 continue
             for other in values:
                 if (

@@ -10,7 +10,7 @@ from devicefix.analysis import autograd_functions, distributions, heap, hooks, o
 from devicefix.analysis.classes import external_kind, find_method, is_external_module
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Move, Step
-from devicefix.analysis.meeting import Operand, meet
+from devicefix.analysis.meeting import Operand, meet, meet_loaded
 from devicefix.analysis.operators import combine
 from devicefix.analysis.values import (
     NONE,
@@ -232,6 +232,7 @@ def _call_torch_module(
             ident=("module", id(obj)),
         )  # fmt: skip
         function = node.func
+        meet_loaded(it, frame, node, [state, *args.every()])
         dtype = "strict" if fact.dtype_strict else "none"
         meet(
             it,

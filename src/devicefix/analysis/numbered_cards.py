@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from devicefix.analysis import cuda_sites
 from devicefix.analysis.evidence import path_of, torch_path
-from devicefix.analysis.model import target_names
+from devicefix.analysis.statements import target_names
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
@@ -21,6 +22,8 @@ SEVERAL = re.compile(
     r"|device_ids|device_count|accelerate|deepspeed|\bray\b|\bhvd\b|horovod",
     re.IGNORECASE,
 )
+#: libraries that run on such a card and nowhere else
+CARD_ONLY = re.compile(r"^\s*(?:import|from)\s+(?:tensorrt|torch_tensorrt|pycuda|cupy|triton|pynvml)\b", re.MULTILINE)
 TEXTS = (ast.JoinedStr, ast.BinOp, ast.Call)
 
 
@@ -36,7 +39,9 @@ class NumberedCard:
 def numbered_card(facts: FileFacts, value: ast.expr) -> NumberedCard | None:
     """What an expression says, if it names one card by a number that is set elsewhere and always is one."""
     card = _card(facts, value)
-    if card is None or SEVERAL.search(facts.source.text):
+    if card is None or SEVERAL.search(facts.source.text) or CARD_ONLY.search(facts.source.text):
+        return None
+    if any(cuda_sites.CARD_ONLY_NAMES.search(getattr(f, "name", "")) for f in cuda_sites.enclosing(facts, value)):
         return None
     path = _path(card.number)
     if path is None or not NUMBER.search(path) or re.search(r"rank|local|worker|proc", path, re.IGNORECASE):

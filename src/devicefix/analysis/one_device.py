@@ -14,7 +14,7 @@ from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.inputs_at_hand import device_at_hand, rebound
-from devicefix.analysis.model import target_names
+from devicefix.analysis.statements import target_names
 from devicefix.codemods.changes import Change, EditCall, InsertStatements, ReplaceExpression, Unwrap, UnwrapIf
 
 if TYPE_CHECKING:

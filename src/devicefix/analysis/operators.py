@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
-from devicefix.analysis.meeting import meet, meet_loaded
+from devicefix.analysis.meeting import loaded_origins, meet, meet_loaded
 from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins, scattered
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def combine(
     relevant = [v for v in tensors if v.device == device or (v.device is not None and v.device.host)]
     keeps = isinstance(device, object) and device is not None and getattr(device, "host", False)
     origins = merge_origins([v for v in relevant if v.rank != 0] or relevant) if keeps else ()
-    if device is None and all(any(o.kind == "loaded" for o in v.origins) for v in tensors):
+    if device is None and all(map(loaded_origins, tensors)):
         origins = merge_origins(tensors)  # made of nothing but what was read from a file
     explicit = any(v.has("explicit_dtype") for v in tensors if v.rank != 0)
     flags = set()
@@ -139,6 +139,8 @@ def compare(it: Interpreter, frame: Frame, node: ast.Compare, values: list[Value
     """``a < b``; a tensor of bools where a tensor takes part."""
     if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
         return NUMBER
+    if any(v.origins for v in values):
+        meet_loaded(it, frame, node, values)
     if not any(v.is_tensor for v in values):
         return NUMBER if all(v.kind is not Kind.UNKNOWN and v.kind is not Kind.NDARRAY for v in values) else UNKNOWN
     nodes = [node.left, *node.comparators]

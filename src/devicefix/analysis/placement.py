@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.first_turn import replaced_at_first
+from devicefix.analysis.helper_results import results_moved
 from devicefix.analysis.host_tables import is_host_table
 from devicefix.analysis.references import Reference, references, seen_as_tensor
 from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
@@ -39,6 +40,8 @@ class Placement:
     doubt: str = ""
     note: str = ""
     threaded: list[tuple[FunctionDef, list[tuple[ast.Call, str]]]] = field(default_factory=list)
+    #: calls of the helper that makes it, whose results can be moved instead, and where to
+    moved: list[tuple[ast.Call, str]] = field(default_factory=list)
     group: str = ""
 
 
@@ -105,6 +108,8 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
             placement.dtype = best.dtype
         return placement
     _thread_parameter(facts, new, placement)
+    if placement.device is None:
+        placement.moved = results_moved(facts, new)
     return placement
 
 

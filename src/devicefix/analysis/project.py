@@ -60,6 +60,12 @@ class Project:
             del self._modules[path]
             self.stamps.pop(path, None)
 
+    def let_go(self, path: Path) -> None:
+        """Drop a module whose analysis is done; it is read again when somebody imports it."""
+        info = self._modules.pop(path.absolute(), None)
+        if info is not None:
+            info.release()
+
     def add(self, path: Path, source: SourceText) -> ModuleInfo:
         """Register a file whose text is already at hand."""
         path = path.absolute()
@@ -171,7 +177,6 @@ class Project:
         except (OSError, SourceError):
             pass  # an import that cannot be read is an unknown module, not an error of the importing file
         return self._modules[path]
-
 
     @staticmethod
     def _outline(source: SourceText) -> Outline | None:

@@ -84,7 +84,7 @@ def references(
             found.extend(_members(name, raw, device, index))
         elif raw.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.NUMBER) and not (raw.flags & DOUBTS):
             if _names_device(name, raw) and as_device(raw) == device and raw.kind is not Kind.NUMBER:
-                found.append(Reference(name, "", "variable", None, 300 + index))
+                found.append(Reference(name, "", "variable", None, 300 + min(index, 49)))  # before args.device
             elif raw.kind is Kind.UNKNOWN and scope.function is not None:
                 found.extend(_attributes(name, raw, device, scope))
         elif raw.kind is Kind.OBJECT and raw.data.is_module and name != self_name(scope) and not (raw.flags & DOUBTS):

@@ -95,7 +95,7 @@ class Relevance:
         if facts.matters:
             return
         lists: set[str] = set()
-        if facts.keeps is not None and (not facts.cls or self._may_be_module(facts.cls)):
+        if facts.keeps is not None:
             kept = facts.keeps.collections(self.unpacked if used else frozenset())
             lists = {name for name in kept if any(f is not facts for f in self.mentions.get(name, ()))}
             if lists:
@@ -118,21 +118,6 @@ class Relevance:
     def _is_used(self, cls: str) -> bool:
         """Whether a class is mentioned outside of its own methods."""
         return any(f.cls != cls for f in self.mentions.get(cls, ()))
-
-    def _may_be_module(self, cls: str) -> bool:
-        """Whether a class may derive from ``nn.Module``: through a base of this file, or one that is imported."""
-        seen: set[str] = set()
-        pending = [cls]
-        while pending:
-            name = pending.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if name in self.bases:
-                pending += self.bases[name]
-            elif name not in NO_MODULES:
-                return True
-        return False
 
     def __contains__(self, node: ast.AST) -> bool:
         return node in self.functions
@@ -189,10 +174,6 @@ class Relevance:
 
 #: methods that frameworks and modules call with tensors on the module's device
 STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step", "predict_step", "compute_loss", "loss")
-
-#: classes to derive from that are no modules
-NO_MODULES = frozenset({"object", "ABC", "Enum", "Generic", "NamedTuple", "Protocol", "TypedDict", "Exception", "dict",
-                        "list", "str", "Dataset", "IterableDataset", "Sampler", "TestCase"})  # fmt: skip
 
 #: expressions whose value may be a module that was built elsewhere
 RESULTS = (ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.ListComp, ast.IfExp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.model import top_level
+from devicefix.analysis.statements import top_level
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts

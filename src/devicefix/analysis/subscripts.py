@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
 from devicefix.analysis.loaders import part
-from devicefix.analysis.meeting import meet
+from devicefix.analysis.meeting import meet, meet_loaded
 from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, Kind, Value, any_element, join
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if base.kind is Kind.NDARRAY:
         return base
     if base.kind is Kind.UNKNOWN:
+        if base.origins:
+            meet_loaded(it, frame, node, [base, *(v for v, _ in indices)])
         return Value(
             Kind.UNKNOWN,
             device=base.device,

@@ -9,7 +9,7 @@ from devicefix import torch_api
 from devicefix.analysis import devices, draws, gradient_hooks, records
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, Device, parse_device, symbol
 from devicefix.analysis.facts import HostRead, Move
-from devicefix.analysis.meeting import Operand, meet, meet_loaded
+from devicefix.analysis.meeting import Operand, loaded_origins, meet, meet_loaded
 from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.operators import combine, promote
 from devicefix.analysis.values import (
@@ -159,7 +159,9 @@ def _apply(
 ) -> Value:
     device: Device | None
     values = [v for v, _ in operands]
-    meet_loaded(it, frame, node, [*values, *args.every()])
+    given = args.every()
+    listed = [inner for v in given if v.kind is Kind.SEQUENCE for inner in elements(v)]
+    meet_loaded(it, frame, node, [*values, *given, *listed])
     if "out" in args.keywords and args.keywords["out"].is_tensor:
         operands = [(args.keywords["out"], args.keyword_nodes.get("out")), *operands]
     if fact.mixing in ("same", "strict", "index"):
@@ -224,7 +226,12 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
             if returns == "tensor":
                 # torch functions return tensors whatever they are given
                 device = known.device if known is not None else None
-                return Value(Kind.TENSOR, device=device, dtype=DTYPE_CLASSES.get(fact.output_dtype, DType.UNKNOWN))
+                return Value(
+                    Kind.TENSOR,
+                    device=device,
+                    dtype=DTYPE_CLASSES.get(fact.output_dtype, DType.UNKNOWN),
+                    origins=loaded_origins(known) if known is not None and device is None else (),
+                )
             return Value(Kind.UNKNOWN, device=known.device if known is not None else None)
         result = _tensor_result(fact, args, values, tensors, device)
         if returns == "tensors":
@@ -594,6 +601,12 @@ def data_rank(value: Value | None) -> int | None:
 
 
 # -- methods ---------------------------------------------------------------------------------------------------------
+
+
+def gives_tensor(name: str) -> bool:
+    """Whether a method of that name gives a tensor if its receiver is one."""
+    fact = torch_api.method(name)
+    return fact is not None and fact.returns in ("tensor", "self")
 
 
 def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: str, args: Arguments) -> Value:

@@ -58,8 +58,13 @@ class Projects:
         """Note when the next file was changed last, as seen before it was read."""
         self._stamp = path, stamp
 
-    def done(self, size: int) -> None:
-        """A file of ``size`` bytes has been analysed and nobody holds its facts any more."""
+    def done(self, path: Path, size: int) -> None:
+        """A file of ``size`` bytes has been analysed and nobody holds its facts any more.
+
+        Its tree goes at once: few files are imported by others, and then only for some of their definitions.
+        """
+        if self._project is not None:
+            self._project.let_go(path)
         self._since_collected += size
         self._since_all_collected += size
         if self._since_all_collected >= ALL_COLLECTED_TEXT:

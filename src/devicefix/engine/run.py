@@ -258,7 +258,7 @@ def process_bytes(
         if job.traced and projects is not None and not outcome.hidden:
             outcome.used = _used(raw, stamp, projects.trace)
         if projects is not None:
-            projects.done(len(raw))
+            projects.done(source.path, len(raw))
         return outcome
     except UnknownRule:
         raise

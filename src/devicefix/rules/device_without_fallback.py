@@ -45,7 +45,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         if literal is not None:
             only = cuda_sites.device_literal(facts, node.value) and len(variables.definitions.get(path, ())) == 1
         else:
-            only = numbered_card(facts, node.value) is not None and _assigned_once(facts, path)
+            only = numbered_card(facts, node.value) is not None and _assigned_once(facts, path, node)
         if not only:
             continue
         if cuda_sites.guard_of(facts, node)[0] is not None or cuda_sites.in_host_class(facts, node):
@@ -61,10 +61,16 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         yield finding(facts, CODE, NAME, node.value, message, fix=fix("fall back to the CPU", change))
 
 
-def _assigned_once(facts: FileFacts, path: str) -> bool:
-    targets = [t for s in facts.nodes(ast.Assign) for t in s.targets]
-    targets += [s.target for s in facts.nodes(ast.AnnAssign) if s.value is not None]
-    return [path_of(target) for target in targets].count(path) == 1
+def _assigned_once(facts: FileFacts, path: str, here: ast.stmt) -> bool:
+    """Whether a name gets one value in its function, and an attribute one in the file."""
+    found: list[ast.stmt] = []
+    for statement in facts.nodes(ast.Assign, ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if any(path_of(target) == path for target in targets):
+            found.append(statement)
+    if "." not in path:
+        found = [statement for statement in found if facts.function(statement) is facts.function(here)]
+    return found == [here]
 
 
 def _with_fallback(facts: FileFacts, value: ast.expr, torch: str) -> ReplaceExpression:
@@ -143,8 +149,11 @@ RULE = Rule(
 `device = torch.device("cuda")` is the one place that decides, as it should be, but it decides without asking: on a
 machine without CUDA the first use stops with "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available".
 
+The same goes for a card whose number is a setting, `torch.device(f"cuda:{args.gpu}")` or `"cuda:" + str(gpu)`.
+
 A choice that is already inside a test for CUDA, that is one of several, or that names one of several cards is left
-alone.
+alone, and so is a number that may stand for the CPU (one that is compared, or is -1 or `None` at first) or that belongs
+to one of several processes.
 """,
     fix_safety="""
 The fix puts the test for CUDA around the name and keeps its index. It is safe: where CUDA is available the value is

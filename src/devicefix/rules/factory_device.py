@@ -46,6 +46,8 @@ def _tie(facts: FileFacts, placements: list[tuple[NewTensor, Placement]]) -> Non
 
 
 def _fix(placed: Placement, call: ast.Call) -> tuple[Fix | None, str]:
+    if placed.moved:
+        return move_results(placed), ""
     if placed.device is None:
         return None, placed.note
     title = f"create it with `device={placed.device}`"
@@ -62,6 +64,13 @@ def _fix(placed: Placement, call: ast.Call) -> tuple[Fix | None, str]:
         changes.append(AddParameter(parameter, "device=None"))
         changes.extend(EditCall(site, set_keywords=(("device", device),)) for site, device in calls)
     return fix(title, *changes, unsafe=placed.doubt, group=placed.group), ""
+
+
+def move_results(placed: Placement) -> Fix:
+    """Move what the helper returns where it is called."""
+    call, device = placed.moved[0]
+    title = f"move the result of {short(call)} with `.to({device})`"
+    return fix(title, *(AppendToExpression(site, f".to({text})") for site, text in placed.moved))
 
 
 RULE = Rule(
@@ -84,6 +93,9 @@ that is there when the new tensor is created. It is safe when that reference is 
 
 `dtype=` is added only where the factory's own default is floating point, the reference is shown to be floating point,
 and the two meet in an operation that combines dtypes. Integer ranges, masks and explicit dtypes stay as they are.
+
+A helper that makes its tensor of numbers alone knows no device. Where its result is one tensor, and a caller further
+out has a tensor that it meets, the result is moved there.
 
 It is unsafe when a `device` parameter has to be threaded through a helper function, or when the reference is an
 element of a list that may be empty.

@@ -17,6 +17,7 @@ from devicefix.analysis.values import Kind
 from devicefix.codemods.changes import AppendToExpression, Change, EditCall
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
+from devicefix.rules.factory_device import move_results
 from devicefix.rules.findings_for import finding, fix
 from devicefix.rules.wording import other_side, short, where
 
@@ -34,6 +35,10 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         mix = new.mixes[0]
         message = f"{short(new.call)} always allocates on the CPU, but the result meets {other_side(mix)}, {where(mix)}"
         placed = place_at_creation(facts, new)
+        if placed.moved:
+            met = ((mix.node, "they meet here"),)
+            yield finding(facts, CODE, NAME, new.call, message, fix=move_results(placed), related=met)
+            continue
         if placed.device is None or placed.threaded:
             yield finding(
                 facts, CODE, NAME, new.call, message, note=placed.note, related=((mix.node, "they meet here"),)
@@ -135,7 +140,7 @@ Only constructors whose result is shown to meet a tensor on another device are r
     fix_safety="""
 Data written as a list becomes `torch.tensor(…, dtype=…, device=…)`; anything else, which could be sizes or data, is
 moved with `.to(…)`. Both keep values and dtype. The fix is safe when the reference for the device is a tensor on
-every path.
+every path. What a helper makes of numbers alone is moved where a caller has a tensor that its result meets.
 """,
     check=check,
     examples=(

@@ -95,6 +95,13 @@ def canonical(name: str) -> str:
     >>> canonical("torch.functional.meshgrid")
     'torch.meshgrid'
     """
+    before = ""
+    while name != before:  # what is left after one renaming may be an old name as well
+        before, name = name, _renamed(name)
+    return name
+
+
+def _renamed(name: str) -> str:
     if name in _SAME:
         return _SAME[name]
     root, _, rest = name.partition(".")
