@@ -24,7 +24,6 @@ SEVERAL = re.compile(
 )
 #: libraries that run on such a card and nowhere else
 CARD_ONLY = re.compile(r"^\s*(?:import|from)\s+(?:tensorrt|torch_tensorrt|pycuda|cupy|triton|pynvml)\b", re.MULTILINE)
-TEXTS = (ast.JoinedStr, ast.BinOp, ast.Call)
 
 
 @dataclass(frozen=True, slots=True)

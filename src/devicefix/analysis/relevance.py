@@ -1,85 +1,54 @@
 """Which functions of a file can lead to a finding, so that the others need not be interpreted.
 
 A function matters when it holds something that a rule may report (a factory call, a move whose result is dropped, a
-data loader …), or when it calls, by name, a function or class that matters. Everything else is passed over; the
-values it
-returns are then unknown, which never makes a finding.
+data loader …), or when it calls, by name, a function or class that matters. Everything else is passed over; the values
+it returns are then unknown, which never makes a finding.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
-from devicefix.analysis.conditional_moves import arms
 from devicefix.analysis.factory_calls import FactoryCalls
-from devicefix.analysis.keeping import Keeping, is_product
-from devicefix.analysis.tree_index import child_fields, walk
-from devicefix.torch_api import DTYPE_METHODS, MOVE_METHODS
+from devicefix.analysis.mentions import CLASS_LEVEL, Mentions, Reader, inherited
 
-#: calls whose arguments end up registered with the module, wherever they were made
-REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_parameter", "UninitializedParameter"})
+#: methods that frameworks and modules call with tensors on the module's device
+STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step", "predict_step", "compute_loss", "loss")
 
-#: names that make a function interesting wherever they stand in it
-TELLING = frozenset(
-    {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim",
-     "from_pretrained", "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel",
-     "DistributedDataParallel",
-     "RandomSampler", "random_split", "register_forward_pre_hook", "register_module_forward_pre_hook"}
-)  # fmt: skip
+#: methods that are interpreted for any module class, on an instance that nobody has made
+ENTRIES = frozenset({"__init__", *STEPS})
 
-
-#: distributions that are made of numbers alone and then draw on the default device
-FROM_NUMBERS = frozenset(
-    {"Normal", "Uniform", "Bernoulli", "Beta", "Gamma", "Exponential", "Laplace", "Gumbel", "Cauchy", "HalfNormal",
-     "LogNormal", "Poisson", "StudentT"}
-)  # fmt: skip
-
-
-@dataclass(slots=True)
-class _Facts:
-    """What one function mentions."""
-
-    node: ast.AST
-    cls: str = ""
-    name: str = ""
-    matters: bool = False
-    names: set[str] = field(default_factory=set)
-    makes: list[tuple[str, ...]] = field(default_factory=list)  #: names of what may be factories, see `FactoryCalls`
-    #: ``builds`` objects, ``moves`` things, ``collects`` on self, ``optimizes``, ``registers`` buffers, ``hands over``
-    does: set[str] = field(default_factory=set)
-    results: set[str] = field(default_factory=set)  #: local names that stand for what a call gave, or a part of it
-    shares: set[str] = field(default_factory=set)  #: names that it declares ``global``
-    keeps: Keeping | None = None  #: what a function stores in attributes
-    stored: set[str] | None = None  #: the attributes that other methods have to mention to matter; None: they all do
-
-    def combined(self) -> bool:
-        """Whether two things come together that matter only as a pair: a module and a move, a module and a list …"""
-        if {"registers", "hands over"} <= self.does:  # an object that is given a buffer keeps the old one
-            return True
-        if "builds" in self.does and not self.does.isdisjoint({"moves", "collects"}):
-            return True
-        return {"moves", "optimizes"} <= self.does
+#: method names that say nothing about whose method is called
+COMMON = frozenset(
+    {
+        "forward",
+        "step",
+        "update",
+        "get",
+        "reset",
+        "run",
+        "main",
+        "build",
+        "train",
+        "eval",
+        "to",
+        "call",
+        "<module>",
+        "<class>",
+    }
+)
 
 
 class Relevance:
     """The functions of one file that matter."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.all: list[_Facts] = []
-        self.globals: set[str] = set()  #: names of the module that may stand for tensors and modules made here
-        self.bases: dict[str, set[str]] = {}  #: of each class, by their last names
         self.families: dict[str, set[str]] = {}
-        self.unpacked: set[str] = set()  #: attributes that are looped over or subscripted
-        self.called: set[str] = set()  #: last names of everything that is called
-        self.module = _Facts(tree, name="<module>")
-        reader = _Reader(self)
-        reader.block(tree.body, self.module, "")
-        self.module_classes = reader.module_classes
-        self.mentions: dict[str, list[_Facts]] = {}  #: by whom each name is mentioned
+        self.read = reader = Reader(tree)
+        self.all = reader.all
+        self.module = reader.module
+        self.called = reader.called
+        self.mentions: dict[str, list[Mentions]] = {}  #: by whom each name is mentioned
         every = (*self.all, self.module)
         for facts in every:
             for name in facts.names:
@@ -89,14 +58,14 @@ class Relevance:
         self._pair(every)
         self.functions = self._close() if any(f.matters for f in every) else set()
 
-    def _judge(self, facts: _Facts, calls: FactoryCalls) -> None:
+    def _judge(self, facts: Mentions, calls: FactoryCalls) -> None:
         """Decide whether a function matters by itself, and which attributes make its class matter."""
         used = self._is_used(facts.cls) if facts.cls else True
         if facts.matters:
             return
         lists: set[str] = set()
         if facts.keeps is not None:
-            kept = facts.keeps.collections(self.unpacked if used else frozenset())
+            kept = facts.keeps.collections(self.read.unpacked if used else frozenset())
             lists = {name for name in kept if any(f is not facts for f in self.mentions.get(name, ()))}
             if lists:
                 facts.does.add("collects")
@@ -105,7 +74,7 @@ class Relevance:
         if facts.matters and not whole and facts.keeps is not None:
             facts.stored = lists | facts.keeps.tensors()
 
-    def _pair(self, every: tuple[_Facts, ...]) -> None:
+    def _pair(self, every: tuple[Mentions, ...]) -> None:
         """A module that one function builds may meet what another one moves, if the two know each other."""
         named = [f for f in every if f.name not in COMMON and not f.name.startswith("__")]
         builders = {f.name: f for f in named if "builds" in f.does}
@@ -130,7 +99,7 @@ class Relevance:
         family, before = {cls}, 0
         while len(family) > before:
             before = len(family)
-            family |= {name for name, bases in self.bases.items() if not bases.isdisjoint(family)}
+            family |= {name for name, bases in self.read.bases.items() if not bases.isdisjoint(family)}
         self.families[cls] = family
         return family
 
@@ -140,7 +109,7 @@ class Relevance:
         pending = [f for f in (*self.all, self.module) if f.matters]
         chosen = {f.node for f in pending}
         constructors = {f.cls: f for f in self.all if f.name == "__init__" and f.cls}
-        by_class: dict[str, list[_Facts]] = {}
+        by_class: dict[str, list[Mentions]] = {}
         for f in self.all:
             by_class.setdefault(f.cls, []).append(f)
         rest = [f for f in (*self.all, self.module) if not f.matters]
@@ -153,12 +122,12 @@ class Relevance:
                         if f.stored is None or not f.stored.isdisjoint(other.names)
                     )
         if self.module.matters:
-            wanted |= self.globals
+            wanted |= self.read.globals
         while pending:
             for f in pending:
                 for cls in self._family(f.cls) if f.cls else ():
-                    wanted.add(_inherited(cls))
-                    if f.name not in ENTRIES or f.cls not in self.module_classes:
+                    wanted.add(inherited(cls))
+                    if f.name not in ENTRIES or f.cls not in self.read.module_classes:
                         wanted.add(cls)
                     builder = constructors.get(cls)
                     if builder is not None:
@@ -170,326 +139,3 @@ class Relevance:
             chosen.update(f.node for f in pending)
             rest = [f for f in rest if f.node not in chosen]
         return chosen
-
-
-#: methods that frameworks and modules call with tensors on the module's device
-STEPS = ("forward", "__call__", "training_step", "validation_step", "test_step", "predict_step", "compute_loss", "loss")
-
-#: expressions whose value may be a module that was built elsewhere
-RESULTS = (ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.ListComp, ast.IfExp)
-
-#: methods that are interpreted for any module class, on an instance that nobody has made
-ENTRIES = frozenset({"__init__", *STEPS})
-
-#: stands for the statements of a class body
-CLASS_LEVEL = "<class>"
-
-#: method names that say nothing about whose method is called
-COMMON = frozenset(
-    {
-        "forward",
-        "step",
-        "update",
-        "get",
-        "reset",
-        "run",
-        "main",
-        "build",
-        "train",
-        "eval",
-        "to",
-        "call",
-        "<module>",
-        "<class>",
-    }
-)
-
-
-class _Reader:
-    """Walks a file once, noting for each function what it mentions."""
-
-    def __init__(self, owner: Relevance) -> None:
-        self.owner = owner
-        self.calls = FactoryCalls()
-        self.module_classes: set[str] = set()
-        self.handlers: dict[type, Callable[[Any, _Facts, str], None]] = {
-            ast.FunctionDef: self._function,
-            ast.AsyncFunctionDef: self._function,
-            ast.ClassDef: self._class,
-            ast.Name: self._name,
-            ast.Attribute: self._attribute,
-            ast.Constant: self._constant,
-            ast.Call: self._call,
-            ast.For: self._loop,
-            ast.AsyncFor: self._loop,
-            ast.comprehension: self._loop,
-            ast.Assign: self._assignment,
-            ast.AnnAssign: self._assignment,
-            ast.AugAssign: self._assignment,
-            ast.Expr: self._expression,
-            ast.Raise: self._raise,
-            ast.Subscript: self._subscript,
-            ast.Starred: self._subscript,
-            ast.Return: self._return,
-            ast.Import: self._import,
-            ast.ImportFrom: self._import,
-            ast.Global: self._global,
-        }
-
-    def block(self, body: list[ast.stmt], facts: _Facts, cls: str) -> None:
-        handlers = self.handlers
-        for statement in body:
-            handler = handlers.get(statement.__class__)
-            if handler is not None:
-                handler(statement, facts, cls)
-            else:
-                self.inside(statement, facts, cls)
-
-    def visit(self, node: ast.AST, facts: _Facts, cls: str) -> None:
-        handler = self.handlers.get(node.__class__)
-        if handler is not None:
-            handler(node, facts, cls)
-        else:
-            self.inside(node, facts, cls)
-
-    def inside(self, node: ast.AST, facts: _Facts, cls: str) -> None:
-        """Visit the children of a node."""
-        handlers = self.handlers
-        for name in child_fields(node.__class__):
-            value = getattr(node, name, None)
-            if value.__class__ is list:
-                for item in value:
-                    handler = handlers.get(item.__class__)
-                    if handler is not None:
-                        handler(item, facts, cls)
-                    elif isinstance(item, ast.AST):
-                        self.inside(item, facts, cls)
-            elif value is not None:
-                handler = handlers.get(value.__class__)
-                if handler is not None:
-                    handler(value, facts, cls)
-                elif isinstance(value, ast.AST):
-                    self.inside(value, facts, cls)
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, facts: _Facts, cls: str) -> None:
-        own = _Facts(node, cls, node.name, keeps=Keeping(node.args))
-        self.owner.all.append(own)
-        for expression in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
-            if expression is not None:
-                self.visit(expression, facts, "")
-        self.block(node.body, own, "")
-        if cls and "super" in own.names:
-            own.names.update(map(_inherited, self.owner.bases.get(cls, ())))
-        if (facts.name != "<module>" or cls == "") and facts is not self.owner.module:
-            # a function inside a function is part of what surrounds it
-            facts.matters = facts.matters or own.matters
-            facts.names |= own.names
-            facts.makes += own.makes
-            facts.does |= own.does
-            facts.shares |= own.shares
-            if facts.keeps is not None and own.keeps is not None:
-                facts.keeps.add(own.keeps)
-
-    def _class(self, node: ast.ClassDef, facts: _Facts, cls: str) -> None:
-        level = _Facts(node, node.name, CLASS_LEVEL)
-        if any(map(self._is_module, node.bases)):
-            self.module_classes.add(node.name)
-        self.owner.bases[node.name] = {self.calls.last(base) for base in node.bases}
-        for statement in node.body:
-            defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            self.visit(statement, facts if defines else level, node.name)
-        self.owner.all.append(level)
-        facts.names |= level.names
-        facts.makes += level.makes
-        facts.matters = facts.matters or level.matters
-        for base in node.bases:
-            self.visit(base, facts, cls)
-
-    def _global(self, node: ast.Global, facts: _Facts, cls: str) -> None:
-        facts.shares.update(node.names)
-
-    def _is_module(self, base: ast.expr) -> bool:
-        """Whether a base class is ``nn.Module`` or one of this file that derives from it."""
-        if isinstance(base, ast.Attribute):
-            return base.attr == "Module"
-        return isinstance(base, ast.Name) and (
-            base.id in self.module_classes or (base.id == "Module" and base.id in self.calls.roots)
-        )
-
-    def _name(self, node: ast.Name, facts: _Facts, cls: str) -> None:
-        facts.names.add(node.id)
-        if node.id in TELLING:
-            facts.matters = True
-
-    def _attribute(self, node: ast.Attribute, facts: _Facts, cls: str) -> None:
-        name = node.attr
-        facts.names.add(name)
-        if name in TELLING or name == "cuda":
-            facts.matters = True
-        elif name == "to":
-            facts.does.add("moves")
-        elif name == "parameters":
-            facts.does.add("optimizes")
-        elif name in self.calls.names and name != "Tensor":
-            facts.makes.append((*self.calls.path(node.value), name))
-        self.visit(node.value, facts, cls)
-
-    def _constant(self, node: ast.Constant, facts: _Facts, cls: str) -> None:
-        value = node.value
-        if isinstance(value, str) and value[:4] == "cuda":
-            facts.matters = True
-
-    def _call(self, node: ast.Call, facts: _Facts, cls: str) -> None:
-        function = node.func
-        is_method = isinstance(function, ast.Attribute)
-        name = (
-            function.attr
-            if isinstance(function, ast.Attribute)
-            else function.id
-            if isinstance(function, ast.Name)
-            else ""
-        )
-        if name:
-            self.owner.called.add(name)
-        for keyword in node.keywords:
-            if keyword.arg in ("return_tensors", "weight", "pos_weight", "generator"):
-                facts.matters = True
-        if name[:1].isupper() and is_product(name):
-            facts.does.add("builds")
-            facts.matters = facts.matters or name in FROM_NUMBERS
-            if any(isinstance(a, ast.Attribute) for a in node.args):
-                facts.does.add("hands over")
-            if facts.name == "forward" and is_method:
-                facts.matters = True  # a layer that is built at every call
-        elif name in ("append", "extend", "insert") and facts.keeps is not None and isinstance(function, ast.Attribute):
-            facts.keeps.appended(function.value, node.args)
-        if name in REGISTERING:
-            if name == "register_buffer":
-                facts.does.add("registers")
-            inner = _Facts(node)
-            self.inside(node, inner, cls)
-            facts.names |= inner.names
-            if name == "Parameter" and facts.cls and facts.cls not in self.module_classes:
-                facts.makes += inner.makes  # nobody may register it
-            return
-        self.calls.excuse(node)
-        if name in self.calls.names and name not in TELLING:
-            if self.calls.is_placed(node):
-                facts.does.add("moves")  # something is on a device
-            else:
-                self.visit(function, facts, cls)
-                if name == "Tensor" and isinstance(function, ast.Attribute):
-                    facts.makes.append((*self.calls.path(function.value), name))
-                elif name == "Tensor":
-                    facts.makes.append((name,))
-        else:
-            self.visit(function, facts, cls)
-            if function.__class__ is ast.Call or (name in facts.results and function.__class__ is ast.Name):
-                facts.does.add("builds")  # what some function gave is called: a module, most likely
-        tests_class = name in ("isinstance", "issubclass", "cast")
-        for argument in node.args:
-            if not tests_class and self.calls.last(argument) == "Tensor":
-                facts.makes.append(("torch", "Tensor"))
-            self.visit(argument, facts, cls)
-        for keyword in node.keywords:
-            self.visit(keyword.value, facts, cls)
-
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.comprehension, facts: _Facts, cls: str) -> None:
-        if self._reads_batches(node.iter):
-            facts.matters = True
-        if facts.keeps is not None:
-            facts.keeps.looped(node.target, node.iter)
-        if isinstance(node.iter, ast.Name) and node.iter.id in facts.results and isinstance(node.target, ast.Name):
-            facts.results.add(node.target.id)
-        self.inside(node, facts, cls)
-
-    def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, facts: _Facts, cls: str) -> None:
-        targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            self.visit(target, facts, cls)
-        if node.value is not None:
-            self.calls.assigned(targets, node.value)
-            before = len(facts.makes)
-            mattered, facts.matters = facts.matters, False
-            if node.value.__class__ in RESULTS:
-                facts.results.update(n.id for target in targets for n in walk(target) if isinstance(n, ast.Name))
-            self.visit(node.value, facts, cls)
-            if facts is self.owner.module and (facts.matters or len(facts.makes) > before or "builds" in facts.does):
-                self.owner.globals.update(n.id for target in targets for n in walk(target) if isinstance(n, ast.Name))
-            facts.matters = facts.matters or mattered
-            if facts.keeps is not None:
-                facts.keeps.assigned(targets, node.value, len(facts.makes) > before)
-
-    def _expression(self, node: ast.Expr, facts: _Facts, cls: str) -> None:
-        if node.value.__class__ is ast.Constant:
-            return
-        if _drops_move(node.value):
-            facts.matters = True
-        self.visit(node.value, facts, cls)
-
-    def _subscript(self, node: ast.Subscript | ast.Starred, facts: _Facts, cls: str) -> None:
-        if isinstance(node.value, ast.Attribute):
-            self.owner.unpacked.add(node.value.attr)
-        self.inside(node, facts, cls)
-
-    def _reads_batches(self, node: ast.expr) -> bool:
-        """Whether a loop seems to run over a data loader."""
-        found = False
-        for child in walk(node):
-            if isinstance(child, ast.Name):
-                name = child.id
-            elif isinstance(child, ast.Attribute):
-                name = child.attr
-                self.owner.unpacked.add(name)
-            else:
-                continue
-            found = found or _batch_word(name)
-        return found
-
-    def _raise(self, node: ast.Raise, facts: _Facts, cls: str) -> None:
-        """What an error is given goes nowhere."""
-
-    def _return(self, node: ast.Return, facts: _Facts, cls: str) -> None:
-        value = node.value
-        if isinstance(value, ast.Call) and self.calls.last(value.func).endswith("Output"):  # a record of results
-            built = "builds" in facts.does
-            self.visit(value, facts, cls)
-            if not built:
-                facts.does.discard("builds")
-        elif value is not None:
-            self.visit(value, facts, cls)
-
-    def _import(self, node: ast.Import | ast.ImportFrom, facts: _Facts, cls: str) -> None:
-        self.calls.imported(node)
-
-
-def _inherited(cls: str) -> str:
-    """What stands among the names of a function for ``super()`` of a class."""
-    return f"super of {cls}"
-
-
-@cache
-def _batch_word(name: str) -> bool:
-    """Whether a name sounds like that of a data loader."""
-    for word in name.lower().split("_"):
-        if word.endswith(("loader", "dl", "iter", "bar")) or word.startswith(BATCH_WORDS) or word == "val":
-            return True
-    return False
-
-
-BATCH_WORDS = ("load", "data", "batch", "train", "test", "valid", "tqdm")
-
-
-def _drops_move(node: ast.expr) -> bool:
-    """A statement that calls a move and does nothing with the result."""
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return any(_drops_move(e) for e in node.elts)
-    if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-        return _drops_move(node.elt)
-    if isinstance(node, (ast.IfExp, ast.BoolOp)):
-        return any(map(_drops_move, arms(node)))
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    if node.func.attr in MOVE_METHODS or node.func.attr in DTYPE_METHODS or node.func.attr == "type":
-        return True
-    return node.func.attr.endswith("_") and _drops_move(node.func.value)
