@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicefix.analysis.frames import Frame
-    from devicefix.analysis.interpreter import State
+    from devicefix.analysis.states import State
 
 Choice = ast.If | ast.Match
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devicefix.analysis.heap import device_symbol
+from devicefix.analysis.devices import symbol
 from devicefix.analysis.values import MAYBE_NONE, DType, Kind, Value
 
 
@@ -26,7 +26,7 @@ def annotated(value: Value, kind: str) -> Value:
     if kind == "module":
         return Value(Kind.MODULE, device=value.device, ident=value.ident, flags=flags)
     if kind == "device":
-        return Value(Kind.DEVICE, device=device_symbol(value.ident), ident=value.ident, flags=flags)
+        return Value(Kind.DEVICE, device=symbol(value.ident), ident=value.ident, flags=flags)
     if kind == "number":
         return Value(Kind.NUMBER, flags=flags, ident=value.ident)
     if kind == "string":

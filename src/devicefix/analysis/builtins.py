@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from devicefix.analysis import computed_attributes, heap
+from devicefix.analysis import computed_attributes
+from devicefix.analysis.attribute_writes import write_attribute
 from devicefix.analysis.facts import HostRead
 from devicefix.analysis.subscripts import rebind
 from devicefix.analysis.values import (
@@ -39,7 +40,7 @@ def call_function(it: Interpreter, frame: Frame, node: ast.Call, name: str, args
 
 def _turn(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments, position: int = 0) -> Value:
     """What iterating over an argument gives."""
-    from devicefix.analysis.expressions import iterate
+    from devicefix.analysis.iteration import iterate
 
     if position >= len(args.positional):
         return UNKNOWN
@@ -232,7 +233,7 @@ def _super(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Va
 
 
 def _getattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    from devicefix.analysis.expressions import attribute
+    from devicefix.analysis.attribute_access import attribute
 
     base, name = args.get(0), args.get(1)
     if base is None or name is None:
@@ -253,11 +254,11 @@ COMPUTED = "<computed>"
 def _setattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     base, name, value = args.get(0), args.get(1), args.get(2)
     if base is not None and name is not None and value is not None and isinstance(name.data, str):
-        heap.write_attribute(it, frame, base, name.data, value)
+        write_attribute(it, frame, base, name.data, value)
     elif base is not None and name is not None and value is not None:
         computed_attributes.may_be_any(it, base, value)
         if value.is_tensor and not value.has("parameter"):
-            heap.write_attribute(it, frame, base, COMPUTED, value)
+            write_attribute(it, frame, base, COMPUTED, value)
         elif base.is_module and base.kind is Kind.OBJECT and (value.is_module or value.has("parameter")):
             base.data.children.append(value)  # registered under a name that is made at run time
     return NONE
@@ -321,7 +322,7 @@ def _sequence_method(
         )
         return NONE
     if name in ("extend", "update") and target is not None:
-        from devicefix.analysis.expressions import iterate
+        from devicefix.analysis.iteration import iterate
 
         inner = iterate(it, frame, given, args.nodes[0], node) if args.nodes else UNKNOWN
         rebind(

@@ -13,12 +13,11 @@ from devicefix.analysis import (
     decorators,
     encodings,
     external,
-    heap,
     instances,
-    modules,
     opaque,
     records,
-    tensors,
+    tensor_methods,
+    tokenizers,
     workers,
 )
 from devicefix.analysis.annotated import annotated as annotated
@@ -27,6 +26,12 @@ from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
 from devicefix.analysis.meeting import loaded_origins
+from devicefix.analysis.module_calls import call_alternatives, call_instance
+from devicefix.analysis.module_methods import call_unknown_module_method
+from devicefix.analysis.module_moves import escape, move_object, moved_itself
+from devicefix.analysis.object_methods import call_object_method
+from devicefix.analysis.tensor_methods import gives_tensor
+from devicefix.analysis.tensor_moves import move_target
 from devicefix.analysis.values import (
     NONE,
     UNKNOWN,
@@ -52,7 +57,7 @@ def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
     elif result.kind is Kind.OBJECT and function.kind is not Kind.CLASS:
         encodings.mark_encoding(it, frame, node, result)
     elif result.kind is Kind.UNKNOWN and not _looked_into(function):
-        heap.escape(it, args.every())
+        escape(it, args.every())
     return result
 
 
@@ -128,9 +133,9 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
     if kind is Kind.CLASS:
         return instances.instantiate(it, frame, node, function.data, args)
     if kind is Kind.OBJECT:
-        return modules.call_instance(it, frame, node, function, args)
+        return call_instance(it, frame, node, function, args)
     if kind is Kind.MODULE:
-        return modules.call_alternatives(it, frame, node, function, args)
+        return call_alternatives(it, frame, node, function, args)
     if kind is Kind.UNKNOWN:
         return unknown_call(it, frame, node, function, args)
     return UNKNOWN
@@ -146,7 +151,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
                 Kind.UNKNOWN, device=base.data.device, ident=("call", node), flags=frozenset({"likely_tensor"})
             )
         if name in torch_api.MOVE_METHODS:
-            device, _dtype, moves = tensors.move_target(name, args)
+            device, _dtype, moves = move_target(name, args)
             result = Value(
                 Kind.UNKNOWN,
                 device=device if moves else base.device,
@@ -187,14 +192,14 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
         ):
             flags = frozenset({"likely_tensor"})
             return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))
-        if loaded_origins(base) and (name in ("get", "pop") or tensors.gives_tensor(name)):
+        if loaded_origins(base) and (name in ("get", "pop") or gives_tensor(name)):
             return Value(Kind.UNKNOWN, device=base.device, ident=("call", node), origins=loaded_origins(base))
-    if modules.wants_tensors(args):  # only tokenizers and processors have such a parameter
+    if tokenizers.wants_tensors(args):  # only tokenizers and processors have such a parameter
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if name in modules.ID_ENCODERS:
-            return modules.token_ids(it, frame, node)
-        if not name or name in modules.ENCODERS or name in ("tokenizer", "processor"):
-            return modules.tokens(it, frame, node, args)
+        if name in tokenizers.ID_ENCODERS:
+            return tokenizers.token_ids(it, frame, node)
+        if not name or name in tokenizers.ENCODERS or name in ("tokenizer", "processor"):
+            return tokenizers.tokens(it, frame, node, args)
     return Value(Kind.UNKNOWN, ident=("call", node), device=None)
 
 
@@ -210,18 +215,18 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, 
             it.records.moves.append(Move(node, name, receiver, result, None, frame.scope()))
             if not receiver.data.is_module:
                 moved = result if result.kind is Kind.OBJECT else receiver
-                heap.moved_itself(it, moved.data, tensors.move_target(name, args)[0])
+                moved_itself(it, moved.data, move_target(name, args)[0])
             if receiver.data.is_module and receiver.data.device is None:
-                heap.move_object(it, frame, node, receiver, tensors.move_target(name, args)[0])
+                move_object(it, frame, node, receiver, move_target(name, args)[0])
         return result
     if receiver.is_tensor:
-        return tensors.call_method(it, frame, node, receiver, name, args)
+        return tensor_methods.call_method(it, frame, node, receiver, name, args)
     if receiver.kind is Kind.OBJECT:
-        return modules.call_object_method(it, frame, node, receiver, name, args)
+        return call_object_method(it, frame, node, receiver, name, args)
     if receiver.kind is Kind.CLASS and name == "apply":
         return autograd_functions.apply(it, frame, node, receiver.data, args)
     if receiver.kind is Kind.MODULE:
-        return modules.call_unknown_module_method(it, frame, node, receiver, name, args)
+        return call_unknown_module_method(it, frame, node, receiver, name, args)
     return builtins.call_method(it, frame, node, receiver, name, args)
 
 
@@ -246,7 +251,7 @@ def call_closure(
     given = args.every()
     own = [] if receiver is None or info.name == "__init__" else [receiver]
     if frame.depth >= MAXIMUM_DEPTH or it.budget <= it.reserve or not it.worth(closure, [*given, *own]):
-        heap.escape(it, given if receiver is None or not info.places else [*given, receiver])
+        escape(it, given if receiver is None or not info.places else [*given, receiver])
         return passed_over(receiver, node)
     key = _key(it, closure, args, receiver)
     known = it.results.get(key)

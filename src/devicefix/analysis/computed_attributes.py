@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from devicefix.analysis import heap, parameter_data
+from devicefix.analysis import parameter_data
+from devicefix.analysis.attribute_writes import write_attribute
+from devicefix.analysis.nested_values import map_members
 from devicefix.analysis.values import NONE, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def store(it: Interpreter, frame: Frame, attributes: Value, key: object, value: 
     if flag is not None and value.is_tensor:
         value = value.replace(flags=value.flags | {flag})
     if isinstance(key, str):
-        heap.write_attribute(it, frame, attributes.data[0], key, value)
+        write_attribute(it, frame, attributes.data[0], key, value)
     else:
         may_be_any(it, attributes.data[0], value)
 
@@ -78,5 +80,5 @@ def _nowhere(value: Value) -> Value:
     if value.is_tensor and not (value.has("parameter") or value.has("buffer")):
         return value.replace(device=None, origins=())
     if value.kind in (Kind.SEQUENCE, Kind.MAPPING):
-        return heap._map(value, _nowhere)
+        return map_members(value, _nowhere)
     return value

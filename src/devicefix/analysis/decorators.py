@@ -64,7 +64,7 @@ def call_instead(
 ) -> Value:
     """Call what a decorator put in the place of a function."""
     from devicefix.analysis.calls import apply, call_closure
-    from devicefix.analysis.heap import escape
+    from devicefix.analysis.module_moves import escape
 
     if function.kind is Kind.FUNCTION:
         return call_closure(it, frame, function.data, args, receiver, node=node)

@@ -67,7 +67,7 @@ def record_shuffle(it: Interpreter, frame: Frame, node: ast.Call, name: str, arg
 
 def set_default_device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``torch.set_default_device(d)``, ``torch.set_default_tensor_type(t)``."""
-    from devicefix.analysis.tensors import as_device
+    from devicefix.analysis.device_arguments import as_device
 
     it.records.default_device_changed = True
     given = args.get(0)
@@ -100,7 +100,7 @@ def _outermost(scope: Scope) -> object:
 
 def generator(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``torch.Generator(…)``: on the CPU unless told otherwise, whatever the default device is."""
-    from devicefix.analysis.tensors import as_device
+    from devicefix.analysis.device_arguments import as_device
 
     given = args.get(0, "device")
     device = as_device(given) if given is not None else CPU

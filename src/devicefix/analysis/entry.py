@@ -6,7 +6,7 @@ import ast
 import gc
 from typing import TYPE_CHECKING
 
-from devicefix.analysis import classes, heap, host_transforms
+from devicefix.analysis import classes, host_transforms
 from devicefix.analysis.calls import annotated, run_body
 from devicefix.analysis.depth import room_for_depth
 from devicefix.analysis.devices import Device, symbol
@@ -14,6 +14,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import FileFacts
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import Interpreter
+from devicefix.analysis.module_moves import settle
 from devicefix.analysis.relevance import STEPS, Relevance
 from devicefix.analysis.values import MAYBE_NONE, NUMBER, Closure, Kind, Obj, Value
 
@@ -173,7 +174,7 @@ def _assumed_instance(it: Interpreter, cls: ClassInfo, root: Device | None) -> O
         )
         run_body(it, frame, initialiser)
     if root is not None:
-        heap._move(it, obj, root, set())
+        settle(it, obj, root)
     return obj
 
 

@@ -13,18 +13,23 @@ from devicefix.analysis import (
     draws,
     hooks,
     loaders,
-    modules,
     numpy_calls,
     records,
     standard_library,
-    tensors,
+    tensor_factories,
     workers,
 )
 from devicefix.analysis.classes import external_kind, is_external_module
 from devicefix.analysis.copies import deep_copy
+from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, symbol
+from devicefix.analysis.dtypes import DTYPE_CLASSES
 from devicefix.analysis.facts import Step
+from devicefix.analysis.module_creation import create_module
 from devicefix.analysis.ownership import optimized
+from devicefix.analysis.ranks import data_rank
+from devicefix.analysis.tensor_factories import sources_of
+from devicefix.analysis.torch_functions import call_function, tensor_operands
 from devicefix.analysis.values import (
     NUMBER,
     UNKNOWN,
@@ -60,9 +65,9 @@ def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argumen
         return _legacy(it, frame, node, name, args)
     fact = torch_api.function(name)
     if fact is not None:
-        return tensors.call_function(it, frame, node, fact, args)
+        return call_function(it, frame, node, fact, args)
     if torch_api.module_class(name) is not None:
-        return modules.create_module(it, frame, node, name, args)
+        return create_module(it, frame, node, name, args)
     if torch_api.optimizer_class(name) is not None:
         return _optimizer(it, frame, node, name, args)
     if root == "math":
@@ -78,7 +83,7 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
         name = name.rpartition(".")[0]
     listed = external_kind(it, name)
     if is_external_module(name) or listed == "module":
-        value = modules.create_module(it, frame, node, name, args)
+        value = create_module(it, frame, node, name, args)
         if last in ("from_pretrained", "from_config"):
             value.data.origins = value.data.origins if "device_map" not in args.keywords else ()
         return value
@@ -105,7 +110,7 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
 
 def _device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     given = args.get(0, "type") or args.get(0, "device")
-    device = tensors.as_device(given)
+    device = as_device(given)
     index = args.get(1, "index")
     if device is not None and index is not None and device.kind == "cuda":
         number = index.data if isinstance(index.data, int) else None
@@ -127,7 +132,7 @@ def _cuda_device(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments)
 def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
     """``torch.FloatTensor(…)``: always on the CPU; ``torch.cuda.FloatTensor(…)``: always on the card."""
     dtype_name = torch_api.LEGACY_CONSTRUCTORS[name]
-    dtype = tensors.DTYPE_CLASSES[torch_api.DTYPES[dtype_name]] if dtype_name else DType.FLOAT
+    dtype = DTYPE_CLASSES[torch_api.DTYPES[dtype_name]] if dtype_name else DType.FLOAT
     first = args.get(0)
     if first is not None and first.is_tensor:
         return first.replace(ident=None, dtype=dtype, flags=frozenset({"leaf"}))
@@ -135,7 +140,7 @@ def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argu
     if first is None:
         rank = 1
     elif first.kind is Kind.SEQUENCE:
-        rank = tensors.data_rank(first)
+        rank = data_rank(first)
     elif first.kind is Kind.NDARRAY:
         rank = -1
     elif len(args.positional) > 1 or args.splat or first.kind is Kind.SIZE:
@@ -153,7 +158,7 @@ def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argu
         it.records.scopes[node].append(frame.scope())
         it.records.values[node].extend(args.positional[:1])
         return Value(Kind.TENSOR, device=CUDA, dtype=dtype, rank=rank, ident=("new", node), flags=flags)
-    sources = tuple(s for v in args.every() for s in tensors._sources(v))
+    sources = tuple(s for v in args.every() for s in sources_of(v))
     origin = Origin("legacy", node, frame.scope(), detail=name)
     if it.records.default_device_changed:
         return Value(Kind.TENSOR, device=None, dtype=dtype, rank=rank, flags=flags)
@@ -173,7 +178,7 @@ def _from_numpy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) 
     value = args.get(0)
     fact = torch_api.function("torch.from_numpy")
     assert fact is not None
-    result = tensors.create(it, frame, node, fact, args)
+    result = tensor_factories.create(it, frame, node, fact, args)
     return result.replace(
         rank=-1 if value is not None and value.kind in (Kind.NDARRAY, Kind.UNKNOWN) else None,
         dtype=value.dtype if value is not None else DType.UNKNOWN,
@@ -188,7 +193,7 @@ def _as_tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -
     given = args.get(0, "data")
     if given is not None and given.is_tensor and "device" not in args.keywords:
         return given.replace(ident=None, flags=given.flags & {"explicit_dtype"})
-    result = tensors.create(it, frame, node, fact, args)
+    result = tensor_factories.create(it, frame, node, fact, args)
     if given is not None and given.kind is Kind.UNKNOWN and "device" not in args.keywords:
         return result.replace(device=None, origins=())  # a tensor that it is given keeps its device
     if given is not None and given.kind is Kind.NDARRAY:
@@ -208,7 +213,7 @@ def _tensor(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
     given = args.get(0, "data")
     if given is not None and given.is_tensor and "device" not in args.keywords:
         return given.replace(ident=None, flags=frozenset({"leaf"}))
-    result = tensors.create(it, frame, node, fact, args)
+    result = tensor_factories.create(it, frame, node, fact, args)
     if given is not None and given.kind is Kind.UNKNOWN and given.device is not None and "device" not in args.keywords:
         return result.replace(device=None, origins=())  # it may be a tensor already, which keeps its device
     return result
@@ -268,7 +273,7 @@ def _load_url(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) ->
 def _loaded(it: Interpreter, frame: Frame, node: ast.Call, name: str, given: Value | None, args: Arguments) -> Value:
     """What a file holds: unknown, and without ``map_location`` on the device that the file says."""
     scope = frame.scope()
-    device = tensors.as_device(given) if given is not None else None
+    device = as_device(given) if given is not None else None
     hidden = given is None and (args.keyword_splat or args.splat)
     origins = (Origin("loaded", node, scope, detail=name),) if given is None and not hidden else ()
     flags = frozenset({"location_unknown"}) if hidden else frozenset()
@@ -329,10 +334,10 @@ def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Val
     outputs, inputs, grads = args.get(0, "outputs"), args.get(1, "inputs"), args.get(2, "grad_outputs")
     operands = []
     for value, argument in ((outputs, args.nodes[:1]), (grads, args.nodes[2:3])):
-        operands.extend(tensors._tensors(value, argument[0] if argument else None) if value is not None else [])
+        operands.extend(tensor_operands(value, argument[0] if argument else None) if value is not None else [])
     if len(operands) > 1:
         meet(it, frame, node, "torch.autograd.grad", operands, manner="strict", dtype="strict")
-    first = next((t[0] for t in tensors._tensors(inputs, None)), None) if inputs is not None else None
+    first = next((t[0] for t in tensor_operands(inputs, None)), None) if inputs is not None else None
     if first is None:
         return UNKNOWN
     result = Value(Kind.TENSOR, device=first.device, dtype=first.dtype, rank=first.rank)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.values import Scope, Value
 
 if TYPE_CHECKING:
-    from devicefix.analysis.interpreter import State
     from devicefix.analysis.model import FunctionInfo, ModuleInfo
+    from devicefix.analysis.states import State
     from devicefix.analysis.values import Obj
 
 

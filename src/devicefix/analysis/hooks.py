@@ -69,7 +69,7 @@ def register_global(it: Interpreter, frame: Frame, node: ast.Call, args: Argumen
 
 def call(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
     """Call a module that has hooks."""
-    from devicefix.analysis.modules import call_without_hooks
+    from devicefix.analysis.module_calls import call_without_hooks
 
     hooks = (*it.hooks, *function.data.hooks)
     for hook in hooks:

@@ -46,7 +46,7 @@ def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
     from devicefix.analysis.frames import Arguments
 
     if dataset.kind in (Kind.SEQUENCE, Kind.TENSOR):
-        from devicefix.analysis.expressions import member
+        from devicefix.analysis.iteration import member
 
         return member(dataset, None)
     if dataset.kind is not Kind.OBJECT:
@@ -59,7 +59,7 @@ def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
             return call_closure(it, frame, Closure(method), Arguments([index], nodes=[ast.Constant(0)]), dataset)
         return UNKNOWN
     if obj.external.endswith("TensorDataset") and obj.arguments is not None:
-        from devicefix.analysis.expressions import member
+        from devicefix.analysis.iteration import member
 
         return Value(Kind.SEQUENCE, items=tuple(member(v, None) for v in obj.arguments[0]), data="tuple")
     return UNKNOWN
@@ -72,7 +72,7 @@ def _stacked(item: Value) -> Value:
         device = item.device if item.device is not None and not item.device.host else DEFAULT
         return Value(Kind.TENSOR, device=device, dtype=item.dtype, rank=rank)
     if item.kind in (Kind.NUMBER, Kind.SIZE):
-        from devicefix.analysis.tensors import data_dtype
+        from devicefix.analysis.dtypes import data_dtype
 
         return Value(Kind.TENSOR, device=DEFAULT, rank=1, dtype=data_dtype(item))
     if item.kind is Kind.NDARRAY:

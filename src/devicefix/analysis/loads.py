@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.model import own_nodes
 from devicefix.analysis.references import references, self_name
-from devicefix.analysis.tensors import as_device
 from devicefix.analysis.values import Kind, Value
 from devicefix.analysis.workers import worker_functions, worker_of
 

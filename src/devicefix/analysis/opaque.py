@@ -33,7 +33,7 @@ def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, ow
     ``module`` is an instance of a class of another library, or something of which only that it is a module is known;
     that one counts only where it was moved before our eyes. ``owner`` is the expression that it was reached by.
     """
-    from devicefix.analysis.heap import MODULE_METHODS
+    from devicefix.analysis.attribute_reads import MODULE_METHODS
 
     if isinstance(node.func, ast.Attribute) and (node.func.attr in MODULE_METHODS or node.func.attr.startswith("_")):
         return  # what is handed to the machinery of modules is registered, not computed with

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devicefix.analysis import heap
+from devicefix.analysis.attribute_reads import PARAMETERS
+from devicefix.analysis.attribute_writes import write_attribute
+from devicefix.analysis.module_moves import settle
 from devicefix.analysis.values import Kind, Obj, Value, elements, join_all
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ def write_data(it: Interpreter, frame: Frame, target: ast.Attribute, value: Valu
     """``x.data = value``: a parameter, or the module whose parameters are looped over, is then where ``value`` is."""
     base = it.evaluate(frame, target.value)
     if not base.is_tensor:
-        heap.write_attribute(it, frame, base, target.attr, value)
+        write_attribute(it, frame, base, target.attr, value)
         return
     if _on_host(value):
         return  # it stays where it was made
@@ -38,7 +40,7 @@ def write_data(it: Interpreter, frame: Frame, target: ast.Attribute, value: Valu
         return  # what an optimizer holds is scaled, clipped, averaged
     for origin in base.origins:
         if origin.kind == "module" and origin.owner is not None:
-            heap.settle(it, origin.owner, value.device)
+            settle(it, origin.owner, value.device)
             it.heap_version += 1
 
 
@@ -47,7 +49,7 @@ def replaced(it: Interpreter, obj: Obj, name: str, value: Value, old: Value | No
     if not (obj.external and obj.is_module and obj.origins and value.is_tensor) or _on_host(value):
         return
     known = old is not None and old.is_tensor
-    if known or (value.device is not None and (name in heap.PARAMETERS or value.has("parameter"))):
+    if known or (value.device is not None and (name in PARAMETERS or value.has("parameter"))):
         _settle_if_complete(it, obj, value.device)
 
 
@@ -58,14 +60,14 @@ def replaced_by_computed_name(it: Interpreter, module: Value, value: Value) -> N
     obj: Obj = module.data
     elsewhere = value.device is not None or value.has("moved")
     if elsewhere and (obj.external or _is_own(value.ident, obj)):
-        heap.settle(it, obj, value.device)
+        settle(it, obj, value.device)
         it.heap_version += 1
 
 
 def _settle_if_complete(it: Interpreter, obj: Obj, device: Device | None) -> None:
     """Believe that a module is on the device of the tensor that it was given, unless another one was left behind."""
     if obj.origins and not any(v.has("buffer") and v.is_tensor and _on_host(v) for v in obj.attrs.values()):
-        heap.settle(it, obj, device)
+        settle(it, obj, device)
         it.heap_version += 1
 
 

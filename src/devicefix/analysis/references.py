@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import Device, parse_device, same
 from devicefix.analysis.evidence import Evidence
 from devicefix.analysis.ownership import holds_parameters
-from devicefix.analysis.tensors import as_device
 from devicefix.analysis.values import DType, Kind, Scope, Value, any_element
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ def _indices(it: Interpreter, frame: Frame, node: ast.Subscript) -> list[tuple[V
 
 def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     """The value of ``base[index]``."""
-    from devicefix.analysis import heap
+    from devicefix.analysis import instance_items
 
     base = it.evaluate(frame, node.value)
     if base.kind in (Kind.EXTERNAL, Kind.CLASS):  # a generic alias
@@ -39,7 +39,7 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         operand = node.slice.operand.value
         key = -operand if isinstance(operand, int) else None
     if base.kind is Kind.OBJECT:
-        return heap.item(it, frame, base, key, indices[0][0], node)
+        return instance_items.item(it, frame, base, key, indices[0][0], node)
     if base.kind in (Kind.SEQUENCE, Kind.MAPPING):
         if isinstance(node.slice, ast.Slice):
             return (
@@ -160,9 +160,9 @@ def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, no
         if computed_attributes.is_attributes(base):
             computed_attributes.store(it, frame, base, key, value)
     elif base.kind is Kind.OBJECT:
-        from devicefix.analysis import heap
+        from devicefix.analysis.instance_items import store_item
 
-        heap.store_item(it, frame, base, key, value)
+        store_item(it, frame, base, key, value)
 
 
 def _slice_replaced(base: Value, part: ast.Slice, value: Value) -> Value:
@@ -195,7 +195,7 @@ def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
         if node.id in frame.names:
             frame.names[node.id] = value
             if frame.for_loops:
-                from devicefix.analysis.interpreter import loop_variable_changed
+                from devicefix.analysis.assumed_moves import loop_variable_changed
 
                 loop_variable_changed(frame, node.id, value)
         elif frame.outer is not None and node.id in frame.outer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.states import State, joined
 from devicefix.analysis.values import Kind, Value, any_element
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ def turns(value: Value) -> tuple[Value, ...]:
 
 def run(it: Interpreter, frame: Frame, loop: ast.For | ast.AsyncFor, members: tuple[Value, ...]) -> bool:
     """Run the body of a loop once for each member, in order. False when control never reaches the end."""
-    from devicefix.analysis.interpreter import State, joined
-
     for member in members:
         frame.statement = loop
         it.records.scopes[loop].append(frame.scope())

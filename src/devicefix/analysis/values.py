@@ -226,6 +226,8 @@ NUMBER = Value(Kind.NUMBER)
 STRING = Value(Kind.STRING)
 NO_FLAGS: frozenset[str] = frozenset()
 MAYBE_NONE = frozenset({"maybe_none"})
+#: flags that a value derived from a tensor keeps
+KEPT_FLAGS = frozenset({"explicit_dtype", "maybe_none", "guessed"})
 OVERWRITTEN = frozenset({"overwritten"})  #: of a list: members were replaced, by ones on another device perhaps
 
 

@@ -1,0 +1,127 @@
+"""Writing attributes of instances."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis import distributions
+from devicefix.analysis.classes import has_unseen_base
+from devicefix.analysis.facts import AttributeWrite
+from devicefix.analysis.module_moves import escape
+from devicefix.analysis.nested_values import map_members
+from devicefix.analysis.ownership import modules_inside
+from devicefix.analysis.values import Kind, Obj, Origin, Value, join, module_objects
+
+if TYPE_CHECKING:
+    from devicefix.analysis.frames import Frame
+    from devicefix.analysis.interpreter import Interpreter
+
+
+def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value: Value) -> None:
+    """``instance.name = value``."""
+    if base.kind is Kind.CLASS:
+        it.static_names[(base.data, f"={name}")] = (
+            value if value.kind is not Kind.STRING else Value(Kind.STRING, ident=("class attr", id(base.data), name))
+        )
+        return
+    if base.kind is not Kind.OBJECT:
+        return
+    obj: Obj = base.data
+    statement = frame.statement
+    old = obj.attrs.get(name)
+    if value.is_module and not obj.is_module and obj.cls is not None and has_unseen_base(it, obj.cls):
+        escape(it, [value])  # the base may be a module, or place what its instances hold
+    it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
+    if old is not None and old.has("buffer") and value.is_tensor:
+        value = value.replace(flags=value.flags | {"buffer"})
+        if obj.device is not None:
+            value = value.replace(
+                device=obj.device
+                if value.device is not None and value.device.host and not value.origins
+                else value.device
+            )
+    elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
+        value = value.replace(device=None, origins=())  # the same object wherever it is moved, by whoever owns it
+    elif value.is_tensor and not obj.is_module and value.has("buffer") and statement is not None:
+        # the owner replaces its buffer when it moves; this name keeps the old one
+        alias = _attribute_origin(frame, obj, name, statement, value.origins, "alias")
+        value = value.replace(origins=(alias,), flags=value.flags - {"buffer", "parameter"})
+    elif value.is_tensor and not value.has("parameter") and not value.has("buffer"):
+        if (
+            value.device is not None
+            and value.device.host
+            and statement is not None
+            and value.origins
+            and not _kept_here(value, obj, name)
+        ):
+            value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
+        elif obj.is_module and value.device is not None and value.device.kind == "cuda" and statement is not None:
+            # ``self.m = t.cuda()``: fixed to a card by name, whatever device the module is moved to
+            value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
+        value = value.replace(ident=("attr", id(obj), name, it.heap_version))
+    if obj.assumed and obj.cls is not None and distributions.is_distribution(value):
+        if distributions.settled_by(obj.cls, name):
+            value = distributions.moved(value, None)  # which methods ran before is not known
+    if (
+        (value.kind in (Kind.SEQUENCE, Kind.MAPPING) or distributions.is_distribution(value))
+        and obj.is_module
+        and statement is not None
+    ):
+        value = _collection(it, frame, obj, name, statement, value)
+    if frame.conditions and old is not None and old is not value and obj is not frame.self_object:
+        value = join(old, value)
+    obj.attrs[name] = value
+    obj.version += 1
+    it.heap_version += 1
+    if obj.external and obj.origins:
+        from devicefix.analysis.parameter_data import replaced
+
+        replaced(it, obj, name, value, old)
+
+
+def _kept_here(value: Value, obj: Obj, name: str) -> bool:
+    """Whether a value is already known as this very attribute (``self.m = self.m * 2``)."""
+    return all(o.kind == "attribute" and o.owner is obj and o.attribute == name for o in value.origins)
+
+
+def _attribute_origin(
+    frame: Frame, obj: Obj, name: str, statement: ast.stmt, under: tuple[Origin, ...], kind: str
+) -> Origin:
+    return Origin(kind, statement, frame.scope(), attribute=name, owner=obj, under=under)
+
+
+def _collection(it: Interpreter, frame: Frame, obj: Obj, name: str, statement: ast.stmt, value: Value) -> Value:
+    """Tensors and modules in a plain list or dict are out of reach of ``Module.to``: mark them as such."""
+
+    def mark(inner: Value) -> Value:
+        if inner.is_tensor and inner.device is not None and inner.device.host and not inner.has("buffer"):
+            if all(o.kind == "collection" for o in inner.origins) and inner.origins:
+                return inner
+            kind = "parameters" if inner.has("parameter") else "collection"
+            return inner.replace(origins=(_attribute_origin(frame, obj, name, statement, inner.origins, kind),))
+        if inner.kind is Kind.OBJECT and inner.data.is_module and not inner.has("kept"):
+            unmoved = [m for m in modules_inside(inner.data) if m is inner.data or _nobody_moved(m)]
+            for module in unmoved:
+                module.origins = (_attribute_origin(frame, obj, name, statement, module.origins, "modules"),)
+            return inner
+        if inner.kind in (Kind.SEQUENCE, Kind.MAPPING):
+            return map_members(inner, mark)
+        if inner.kind is Kind.MODULE:
+            for alternative in module_objects(inner):
+                mark(alternative)
+        if distributions.is_distribution(inner):
+            return distributions.mapped(inner, held)
+        return inner
+
+    def held(inner: Value) -> Value:
+        if inner.has("parameter") or inner.has("buffer"):
+            return inner.replace(device=None, origins=())  # whether it shares their memory is not known
+        return inner if inner.flags >= distributions.FROM_NUMBER else mark(inner)
+
+    return mark(value) if value.kind is Kind.OBJECT else map_members(value, mark)
+
+
+def _nobody_moved(obj: Obj) -> bool:
+    """A module inside another one that is as it was built."""
+    return bool(obj.origins) and all(origin.kind == "module" for origin in obj.origins)
