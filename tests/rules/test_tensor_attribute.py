@@ -199,3 +199,20 @@ def test_a_dropped_move_of_a_property_is_the_one_finding() -> None:
         """
     )
     assert codes(text) == ["DVF101"]
+
+
+def test_what_is_computed_at_run_time_follows_what_it_is_computed_from() -> None:
+    text = source("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.latest = None
+        self.base = torch.rand(5)
+        self.twice = self.base * 2
+
+    def forward(self, x):
+        if self.latest is None:
+            self.latest = self.base.sort().values[2:4]
+        return x.unsqueeze(0) + self.latest + self.base + self.twice
+""")
+    assert [f.message.split("`")[1] for f in found(text, CODE)] == ["self.base", "self.twice"]

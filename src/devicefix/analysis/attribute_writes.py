@@ -53,7 +53,7 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
             and value.device.host
             and statement is not None
             and value.origins
-            and not _kept_here(value, obj, name)
+            and not _kept_here(frame, value, obj, name)
         ):
             value = value.replace(origins=(_attribute_origin(frame, obj, name, statement, value.origins, "attribute"),))
         elif obj.is_module and value.device is not None and value.device.kind == "cuda" and statement is not None:
@@ -80,9 +80,21 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         replaced(it, obj, name, value, old)
 
 
-def _kept_here(value: Value, obj: Obj, name: str) -> bool:
-    """Whether a value is already known as this very attribute (``self.m = self.m * 2``)."""
-    return all(o.kind == "attribute" and o.owner is obj and o.attribute == name for o in value.origins)
+def _kept_here(frame: Frame, value: Value, obj: Obj, name: str) -> bool:
+    """Whether a value is already known as an attribute: this very one (``self.m = self.m * 2``), or, once the object is
+    built, another one. That is the one to register, and what is computed from it then follows."""
+    if not all(o.kind == "attribute" and o.owner is obj for o in value.origins):
+        return False
+    return all(o.attribute == name for o in value.origins) or not _is_being_built(frame, obj)
+
+
+def _is_being_built(frame: Frame, obj: Obj) -> bool:
+    current: Frame | None = frame
+    while current is not None:
+        if current.self_object is obj and current.function is not None and current.function.name == "__init__":
+            return True
+        current = current.parent
+    return False
 
 
 def _attribute_origin(
