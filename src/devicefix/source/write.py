@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import stat
-import tempfile
 from pathlib import Path
 
 from devicefix.source.errors import SourceError
@@ -24,26 +24,43 @@ def write_atomically(path: Path | str, new: bytes, *, expected: bytes | None = N
             raise SourceError(name, "cannot be written: the file is read-only")
         if expected is not None and Path(target).read_bytes() != expected:
             raise SourceError(name, "not written: the file changed while it was being checked")
-        _replace(target, new, status)
+        replace_file(target, new, status)
     except OSError as error:
         raise SourceError(name, f"cannot be written: {error.strerror or error}") from None
 
 
-def _replace(target: str, new: bytes, status: os.stat_result) -> None:
+def replace_file(
+    target: str | os.PathLike[str], new: bytes, like: os.stat_result | None = None, *, durable: bool = True
+) -> None:
+    """Write a file in one step: a reader sees the old or the new bytes, never a part.
+
+    ``like`` gives mode and owner. A ``durable`` file is on the disk before it replaces the old one. Interrupted at any
+    moment it leaves nothing beside the file. Raises `OSError`.
+    """
     folder, base = os.path.split(target)
-    handle, temporary = tempfile.mkstemp(prefix=f".{base}.", suffix=".tmp", dir=folder)
+    # The name comes first: an interrupt right after the file is there must find it.
+    temporary = os.path.join(folder, f".{base}.{secrets.token_hex(6)}.tmp")
     try:
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(new)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, stat.S_IMODE(status.st_mode))
-        if hasattr(os, "chown"):
-            with contextlib.suppress(OSError):  # only root may give files away; the mode matters more
-                os.chown(temporary, status.st_uid, status.st_gid)
-                os.chmod(temporary, stat.S_IMODE(status.st_mode))
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        if like is not None:
+            _make_like(temporary, like)
         os.replace(temporary, target)
+    except FileExistsError:
+        raise
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _make_like(path: str, status: os.stat_result) -> None:
+    os.chmod(path, stat.S_IMODE(status.st_mode))
+    if hasattr(os, "chown"):
+        with contextlib.suppress(OSError):  # only root may give files away; the mode matters more
+            os.chown(path, status.st_uid, status.st_gid)
+            os.chmod(path, stat.S_IMODE(status.st_mode))

@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devicefix.source.write import replace_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -92,27 +94,14 @@ class Journal:
         if data is None:
             path.unlink()
         else:
-            replace_file(path, data)
+            _write(path, data)
             if data == self._original[path]:  # so that compiled copies of the original stay valid
                 os.utime(path, ns=self._times[path])
         self._current[path] = data
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file in one step: a reader sees the old or the new contents, never a part."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, name)
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
+def _write(path: Path, data: bytes) -> None:
+    replace_file(path, data, path.stat() if path.exists() else None)
 
 
 def _sync(path: Path) -> None:
@@ -135,7 +124,7 @@ def recover(folder: Path) -> list[Path]:
                     continue
                 backup = journal / entry["backup"]
                 if not path.exists() or path.read_bytes() != backup.read_bytes():
-                    replace_file(path, backup.read_bytes())
+                    _write(path, backup.read_bytes())
                     status = backup.stat()
                     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
                     restored.append(path)

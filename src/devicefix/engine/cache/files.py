@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from devicefix.engine.cache.fingerprint import digest
+from devicefix.source.write import replace_file
 
 _MAGIC = b"devicefix cache "
 
@@ -30,12 +28,4 @@ def read(path: Path) -> Any:
 def write(path: Path, content: Any) -> None:
     """Replace a file in one step. Raises `OSError`."""
     body = json.dumps(content, separators=(",", ":"), ensure_ascii=True).encode("ascii")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + digest(body).encode() + b"\n" + body)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    replace_file(path, _MAGIC + digest(body).encode() + b"\n" + body, durable=False)
