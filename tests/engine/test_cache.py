@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devicefix.engine.cache import files, index
+from devicefix.engine.cache import index
 from devicefix.engine.cache.files import read, write
 from devicefix.engine.outcome import Outcome
 from devicefix.engine.run import run
@@ -413,7 +413,7 @@ def test_writing_is_atomic(place: Place, monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*_: Any) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(files.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     place.write("clean.py", CLEAN + "# more\n")
     place.run()
     assert {path: path.read_bytes() for path in kept(place)} == before
