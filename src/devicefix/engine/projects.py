@@ -23,6 +23,9 @@ COLLECTED_TEXT = 200_000
 #: text (bytes) after which it looks at everything, the project included
 ALL_COLLECTED_TEXT = 10_000_000
 
+#: size of a file (bytes) that is worth a full collection before it is parsed
+LARGE = 500_000
+
 
 class Projects:
     """The project that resolves imports between the files of one run; made when the first file needs it."""
@@ -47,7 +50,10 @@ class Projects:
             from devicefix.analysis.project import Project
 
             self._project = Project([Path(root) for root in self._job.roots], None)
-        self._project.trim(KEPT_TEXT)
+        coming = self._stamp[1][1] if self._stamp is not None else 0
+        self._project.trim(max(KEPT_TEXT - coming, 0))  # a large file needs the room itself
+        if coming > LARGE:
+            gc.collect()
         self._project.begin()
         if self._stamp is not None:
             path, stamp = self._stamp
