@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 #: how classes that keep samples are called
 DATA = (*classes.HOST_SUFFIXES, "Folder")
 #: one of these is in every file that gives something to a data set
-WORDS = re.compile(rf"(?:{'|'.join(DATA)})\b|__getitem__|collate|transforms?\s*=[^=]|\bdatasets\.")
+WORDS = (*DATA, "__getitem__", "collate", "datasets.")
+TRANSFORM = re.compile(r"transforms?\s*=[^=]")
 #: how classes are called that do something else with transforms
 NO_DATA = ("Trainer", "Model", "Module", "Net", "Learner", "Agent")
 #: what makes one callable of several
@@ -37,9 +39,15 @@ NO_USE = frozenset({"isinstance", "issubclass", "super"})
 def only_in_data_sets(it: Interpreter, cls: ClassInfo) -> bool:
     """Whether the file builds instances of a module class, and gives all of them to data sets or collate functions."""
     text = cls.module.source.text
-    if WORDS.search(text) is None or text.count(cls.name) < 2:
+    if not _has_samples(text) or text.count(cls.name) < 2:
         return False
     return _Flow(it, cls).all_arrive(cls.node)
+
+
+@lru_cache(maxsize=4)
+def _has_samples(text: str) -> bool:
+    """Whether there may be something in a file that takes samples; asked for each class of it."""
+    return any(word in text for word in WORDS) or TRANSFORM.search(text) is not None
 
 
 class _Flow:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from devicefix.engine.run import Job
 
 #: parsed text (characters) that is kept between two files: the trees of a million take about 40 MB
-KEPT_TEXT = 2_000_000
+KEPT_TEXT = 1_200_000
 
 #: text (bytes) after which the collector looks at what is new: what one analysis leaves behind goes round in circles
 COLLECTED_TEXT = 200_000

@@ -114,11 +114,12 @@ class SourceText:
             stack: list[ast.AST] = [self.tree()]
             while stack:
                 above = stack.pop()
-                for child in ast.iter_child_nodes(above):
-                    # Operators and contexts are shared singletons: they have no single parent and need none.
-                    if hasattr(child, "lineno") or child._fields:
-                        self._parents[id(child)] = above
-                        stack.append(child)
+                for value in above.__dict__.values():  # faster than `ast.iter_child_nodes`
+                    for child in value if value.__class__ is list else (value,):
+                        # Operators and contexts are shared singletons: they have no single parent and need none.
+                        if isinstance(child, ast.AST) and (child._fields or hasattr(child, "lineno")):
+                            self._parents[id(child)] = above
+                            stack.append(child)
         return self._parents.get(id(node))
 
     def ancestors(self, node: ast.AST) -> Iterable[ast.AST]:
