@@ -14,6 +14,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import FileFacts
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import Interpreter
+from devicefix.analysis.mentions import Reader
 from devicefix.analysis.module_moves import settle
 from devicefix.analysis.relevance import STEPS, Relevance
 from devicefix.analysis.values import MAYBE_NONE, NUMBER, Closure, Kind, Obj, Value
@@ -135,7 +136,7 @@ def _definitions(module: ModuleInfo) -> tuple[list[FunctionInfo], list[ClassInfo
 
 
 def _called_names(module: ModuleInfo) -> set[str]:
-    return Relevance(module.tree).called
+    return Reader(module.tree).called
 
 
 def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
-from devicefix.analysis.tree_index import push_children
+from devicefix.analysis.tree_index import last_name, push_children
 
 if TYPE_CHECKING:
     from devicefix.analysis.model import ModuleInfo
@@ -67,7 +67,7 @@ def annotation_kind(node: ast.expr | None, module: ModuleInfo | None = None) -> 
         except SyntaxError:
             return ""
     if isinstance(node, ast.Subscript):
-        outer = _last_name(node.value)
+        outer = last_name(node.value)
         if outer == "Optional":
             inner = annotation_kind(node.slice, module)
             return f"optional {inner}" if inner else ""
@@ -88,7 +88,7 @@ def annotation_kind(node: ast.expr | None, module: ModuleInfo | None = None) -> 
         return _union([annotation_kind(node.left, module), annotation_kind(node.right, module)])
     if isinstance(node, ast.Constant) and node.value is None:
         return "none"
-    name = _last_name(node)
+    name = last_name(node)
     if isinstance(node, ast.Name) and module is not None:
         name = module.torch_names.get(name, name).rpartition(".")[2]
     if name in (
@@ -129,12 +129,6 @@ def _union(kinds: list[str]) -> str:
     if len(set(rest)) != 1 or not rest[0]:
         return ""
     return f"optional {rest[0]}" if len(rest) < len(kinds) else rest[0]
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
+from devicefix.analysis.tree_index import last_name
 from devicefix.torch_api import LEGACY_CONSTRUCTORS
 
 #: libraries without tensors; what their functions are called does not matter
@@ -93,7 +94,7 @@ class FactoryCalls:
     def assigned(self, targets: list[ast.expr], value: ast.expr) -> None:
         """Note ``zeros = torch.zeros``, ``Tensor = torch.cuda.FloatTensor if cuda else …``, ``xp = torch``."""
         for option in _options(value):
-            name = self.last(option)
+            name = last_name(option)
             for target in targets:
                 if not isinstance(target, (ast.Name, ast.Attribute)):
                     continue
@@ -142,11 +143,6 @@ class FactoryCalls:
         parts.reverse()
         return tuple(parts)
 
-    @staticmethod
-    def last(node: ast.expr) -> str:
-        """The last part of a dotted name."""
-        return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
     # -- calls whose result does not stay ------------------------------------------------------------------------
 
     def is_placed(self, node: ast.Call) -> bool:
@@ -172,7 +168,7 @@ class FactoryCalls:
         while True:
             if isinstance(node, ast.Call):
                 function = node.func
-                if self.last(function) in self.names and self.last(function) != "new":
+                if last_name(function) in self.names and last_name(function) != "new":
                     if not _is_leaf(node):
                         self.excused.add(id(node))
                     return
@@ -231,7 +227,7 @@ DTYPES = frozenset(
 
 
 def _is_dtype(node: ast.expr) -> bool:
-    name = FactoryCalls.last(node)
+    name = last_name(node)
     return name in DTYPES or "dtype" in name
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.frames import Arguments
 from devicefix.analysis.ownership import modules_inside
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import NONE, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
@@ -57,10 +58,7 @@ def _objects(receiver: Value) -> list[Obj]:
 
 def register_global(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``torch.nn.modules.module.register_module_forward_pre_hook(hook)`` and its sister: for every module there is."""
-    function = node.func
-    name = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
+    name = last_name(node.func)
     before = "pre" in name or not name
     it.hooks = (*it.hooks, Hook(args.get(0, "hook") or UNKNOWN, before, True, False))
     it.heap_version += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence, Set
 
-from devicefix.analysis.tree_index import walk
+from devicefix.analysis.tree_index import last_name, walk
 
 #: calls that give numbers and text
 PLAIN = frozenset(
@@ -170,7 +170,7 @@ class Keeping:
             self._listed(attribute, {value.id}, {value.id})
         elif isinstance(value, DISPLAYS):
             self._listed(attribute, {MADE}, sources_of(value))
-        elif isinstance(value, ast.Call) and _called(value)[:1].isupper():
+        elif isinstance(value, ast.Call) and last_name(value.func)[:1].isupper():
             self.built.add(attribute)
 
 
@@ -207,7 +207,7 @@ def sources_of(*values: ast.expr) -> set[str]:
         elif isinstance(node, ast.BinOp):
             stack += [node.left, node.right]
         elif isinstance(node, ast.Call):
-            name = _called(node)
+            name = last_name(node.func)
             if name in PASSING:
                 stack += [*node.args, *(k.value for k in node.keywords)]
             elif name in CONTENTS and isinstance(node.func, ast.Attribute):
@@ -224,13 +224,6 @@ def sources_of(*values: ast.expr) -> set[str]:
     return found
 
 
-def _called(node: ast.Call) -> str:
-    function = node.func
-    return (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
-
-
 def _may_be_list(value: ast.expr) -> bool:
     """Whether an expression may give a list, tuple or dict of modules."""
     if isinstance(value, (ast.List, ast.Tuple, ast.Dict, ast.Set)):
@@ -238,7 +231,7 @@ def _may_be_list(value: ast.expr) -> bool:
     if isinstance(value, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         return True
     if isinstance(value, ast.Call):
-        name = _called(value)
+        name = last_name(value.func)
         return name not in PLAIN and (not name[:1].isupper() or name.endswith("Dict"))
     if isinstance(value, ast.IfExp):
         return _may_be_list(value.body) or _may_be_list(value.orelse)

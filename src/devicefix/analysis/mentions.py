@@ -11,7 +11,7 @@ from typing import Any
 from devicefix.analysis.conditional_moves import arms
 from devicefix.analysis.factory_calls import FactoryCalls
 from devicefix.analysis.keeping import Keeping, is_product
-from devicefix.analysis.tree_index import child_fields, walk
+from devicefix.analysis.tree_index import child_fields, last_name, walk
 from devicefix.torch_api import DTYPE_METHODS, MOVE_METHODS
 
 #: calls whose arguments end up registered with the module, wherever they were made
@@ -160,7 +160,7 @@ class Reader:
         level = Mentions(node, node.name, CLASS_LEVEL)
         if any(map(self._is_module, node.bases)):
             self.module_classes.add(node.name)
-        self.bases[node.name] = {self.calls.last(base) for base in node.bases}
+        self.bases[node.name] = {last_name(base) for base in node.bases}
         for statement in node.body:
             defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             self._visit(statement, facts if defines else level, node.name)
@@ -208,13 +208,7 @@ class Reader:
     def _call(self, node: ast.Call, facts: Mentions, cls: str) -> None:
         function = node.func
         is_method = isinstance(function, ast.Attribute)
-        name = (
-            function.attr
-            if isinstance(function, ast.Attribute)
-            else function.id
-            if isinstance(function, ast.Name)
-            else ""
-        )
+        name = last_name(function)
         if name:
             self.called.add(name)
         for keyword in node.keywords:
@@ -254,7 +248,7 @@ class Reader:
                 facts.does.add("builds")  # what some function gave is called: a module, most likely
         tests_class = name in ("isinstance", "issubclass", "cast")
         for argument in node.args:
-            if not tests_class and self.calls.last(argument) == "Tensor":
+            if not tests_class and last_name(argument) == "Tensor":
                 facts.makes.append(("torch", "Tensor"))
             self._visit(argument, facts, cls)
         for keyword in node.keywords:
@@ -317,7 +311,7 @@ class Reader:
 
     def _return(self, node: ast.Return, facts: Mentions, cls: str) -> None:
         value = node.value
-        if isinstance(value, ast.Call) and self.calls.last(value.func).endswith("Output"):  # a record of results
+        if isinstance(value, ast.Call) and last_name(value.func).endswith("Output"):  # a record of results
             built = "builds" in facts.does
             self._visit(value, facts, cls)
             if not built:

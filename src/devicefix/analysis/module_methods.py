@@ -66,7 +66,7 @@ def call_module_method(
         return receiver
     if name == "register_buffer" or name in ("register_parameter", "add_module", "register_module"):
         return _register(it, frame, receiver, name, args)
-    if name in ("parameters", "buffers"):
+    if name in ("parameters", "buffers", "named_parameters", "named_buffers"):
         element = Value(
             Kind.TENSOR,
             device=module_device(it, obj) or (DEFAULT if obj.origins else None),
@@ -76,21 +76,10 @@ def call_module_method(
             flags=frozenset({"parameter", "leaf"}),
             ident=("parameters", id(obj)),
         )
-        return Value(Kind.SEQUENCE, element=element, data="parameters", ident=id(obj), sources=(receiver,))
-    if name in ("named_parameters", "named_buffers"):
-        element = Value(
-            Kind.TENSOR,
-            device=module_device(it, obj) or (DEFAULT if obj.origins else None),
-            dtype=DType.FLOAT,
-            origins=obj.origins,
-            rank=-1,
-            flags=frozenset({"parameter", "leaf"}),
-            ident=("parameters", id(obj)),
-            sources=(receiver,),
-        )
-        return Value(
-            Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=(STRING, element), data="tuple"), sources=(receiver,)
-        )
+        if not name.startswith("named_"):
+            return Value(Kind.SEQUENCE, element=element, data="parameters", ident=id(obj), sources=(receiver,))
+        pair = Value(Kind.SEQUENCE, items=(STRING, element.replace(sources=(receiver,))), data="tuple")
+        return Value(Kind.SEQUENCE, element=pair, sources=(receiver,))
     if name in ("children", "modules", "named_children", "named_modules"):
         return _members(receiver, obj, name)
     if name == "append" and args.positional:

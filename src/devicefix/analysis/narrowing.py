@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -51,13 +52,7 @@ def _type_test(node: ast.expr) -> tuple[ast.expr, set[str]] | None:
     """``isinstance(x, C)``, ``torch.is_tensor(x)``, ``type(x) is C`` … as (x, groups of C)."""
     if isinstance(node, ast.Call) and not node.keywords:
         function = node.func
-        name = (
-            function.attr
-            if isinstance(function, ast.Attribute)
-            else function.id
-            if isinstance(function, ast.Name)
-            else ""
-        )
+        name = last_name(function)
         if name == "isinstance" and len(node.args) == 2:
             groups = _classes(node.args[1])
             return (node.args[0], groups) if groups is not None else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.factory_calls import factory_names
 from devicefix.analysis.keeping import is_product
-from devicefix.analysis.tree_index import walk
+from devicefix.analysis.tree_index import last_name, walk
 from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ def makes_or_moves(info: FunctionInfo) -> bool:
             if name in variables:
                 return True
         elif isinstance(inner, ast.Call):
-            function = inner.func
-            name = getattr(function, "id", "") or getattr(function, "attr", "")
+            name = last_name(inner.func)
             if name[:1].isupper() and is_product(name):
                 return True
             continue

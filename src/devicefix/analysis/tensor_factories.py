@@ -35,51 +35,28 @@ def create(
     if _is_empty(short, args):
         flags.add("empty")
     sources = tuple(source for value in args.every() for source in sources_of(value))
-    if short in ("normal", "as_tensor", "asarray", "linspace", "arange", "full") and any(
-        v.is_tensor for v in args.every()
-    ):
+    if short in ("normal", "as_tensor", "asarray") and "device" not in args.keywords:
         tensors = [v for v in args.positional if v.is_tensor and v.rank != 0]
-        if short in ("normal", "as_tensor", "asarray") and tensors and "device" not in args.keywords:
+        if tensors:
             return tensors[0].replace(dtype=dtype if explicit else tensors[0].dtype, flags=frozenset(flags))
     given = args.keywords.get("device")
     if given is None and fact.device and "device" in fact.parameters:
         given = args.get(fact.parameters.index("device"))
-    device: Device | None
+    device: Device | None = None
     origins: tuple[Origin, ...] = ()
+    follows: object = None
     if given is not None and given.kind is Kind.NONE and not _is_none_literal(args, fact):
-        # a variable that holds None here and now; what it will hold is up to the caller
-        return Value(
-            Kind.TENSOR,
-            device=None,
-            dtype=dtype,
-            rank=rank,
-            ident=("new", node),
-            flags=frozenset(flags),
-            sources=sources,
-        )
-    if given is not None and given.kind is not Kind.NONE:
-        device = as_device(given)
-        if given.has("maybe_none"):
-            device = None
+        pass  # a variable that holds None here and now; what it will hold is up to the caller
+    elif given is not None and given.kind is not Kind.NONE:
+        device = None if given.has("maybe_none") else as_device(given)
         if device == CPU or (given.kind is Kind.DEVICE and device == DEFAULT):
             device = CPU if given.kind is Kind.STRING else device
             origins = given.sources[0].origins if given.kind is Kind.DEVICE and given.sources else ()
         if given.kind in (Kind.STRING, Kind.DEVICE) and device is not None and device.kind == "cuda":
             it.records.scopes[node].append(frame.scope())
         follows = ("device of", given.sources[0].ident) if given.kind is Kind.DEVICE and given.sources else None
-        return Value(
-            Kind.TENSOR,
-            device=device,
-            dtype=dtype,
-            rank=rank,
-            origins=origins,
-            ident=("new", node),
-            data=follows,
-            flags=frozenset(flags),
-            sources=sources,
-        )
-    if args.keyword_splat or it.records.default_device_changed:
-        device = None
+    elif args.keyword_splat or it.records.default_device_changed:
+        pass
     elif it.default_devices:
         device = it.default_devices[-1]
     else:
@@ -95,6 +72,7 @@ def create(
         rank=rank,
         origins=origins,
         ident=("new", node),
+        data=follows,
         flags=frozenset(flags),
         sources=sources,
     )

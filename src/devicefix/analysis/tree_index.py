@@ -49,6 +49,13 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         push_children(current, stack)
 
 
+def last_name(node: ast.AST) -> str:
+    """The last part of a dotted name, ``c`` of ``a.b.c``; empty for what is no name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 class TreeIndex:
     """Parents and nodes by type."""
 
