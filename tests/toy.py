@@ -59,3 +59,6 @@ NAMES = {"DVF101": "dropped-move", "DVF201": "factory-device"}
 DROPPED = Rule("DVF101", "dropped-move", "The result of a move is dropped", "", "", dropped)
 FACTORY = Rule("DVF201", "factory-device", "A tensor on the default device", "", "", factory)
 RULES = (DROPPED, FACTORY)
+
+#: a program with findings of these rules
+CODE = "é = '😀'; x.to(d)\na = torch.zeros(\n    3,\n)\nb = torch.rand(3)\n"

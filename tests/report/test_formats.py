@@ -16,19 +16,7 @@ from devicefix.report import WITH_EDITS, renderer
 from devicefix.report.style import Style
 from devicefix.settings import OUTPUT_FORMATS, Settings
 
-CODE = "é = '😀'; x.to(d)\na = torch.zeros(\n    3,\n)\nb = torch.rand(3)\n"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    Path("pkg").mkdir()
-    Path("pkg/a b.py").write_text(CODE, "utf-8")
-    Path("clean.py").write_text("x = 1\n")
-    Path("broken.py").write_text("def f(:\n")
-    cell = {"cell_type": "code", "source": "x.to(d)", "outputs": [], "metadata": {}}
-    Path("n.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def outcomes(output_format: str) -> list[Outcome]:
@@ -120,11 +108,11 @@ def test_json_edits_lead_to_the_fixed_text() -> None:
     assert records[0]["start"] == {"line": 1, "column": 10}
     assert [r["applicability"] for r in records] == ["safe", "safe", "unsafe"]
     assert records[2]["fix"]["reason"] == "the random stream changes"
-    code = CODE
+    code = toy.CODE
     for edit in sorted((e for r in records for e in r["fix"]["edits"]), key=lambda e: -e["start_offset"]):
         code = code[: edit["start_offset"]] + edit["replacement"] + code[edit["end_offset"] :]
-        line = CODE.split("\n")[edit["start"]["line"] - 1]
-        assert line[edit["start"]["column"] - 1 :] in CODE[edit["start_offset"] :]
+        line = toy.CODE.split("\n")[edit["start"]["line"] - 1]
+        assert line[edit["start"]["column"] - 1 :] in toy.CODE[edit["start_offset"] :]
     assert code == (
         "é = '😀'; x = x.to(d)\na = torch.zeros(\n    3,\n    device=x.device,\n)\nb = torch.rand(3, device=x.device)\n"
     )
@@ -158,7 +146,7 @@ def test_fingerprints_do_not_depend_on_lines_above() -> None:
         return [issue["fingerprint"] for issue in json.loads(text("gitlab"))]
 
     before = prints()
-    Path("pkg/a b.py").write_text("# more\n\n" + CODE, "utf-8")
+    Path("pkg/a b.py").write_text("# more\n\n" + toy.CODE, "utf-8")
     assert prints() == before
     assert len(set(before)) == len(before) == 4
 

@@ -28,7 +28,8 @@ from devicefix.report import WITH_EDITS, renderer
 from devicefix.report.style import Style
 from devicefix.settings import OUTPUT_FORMATS, Settings
 
-CODE = "é = '😀'; x.to(d)\na = torch.zeros(\n    3,\n)\nb = torch.rand(3)\n"
+pytestmark = pytest.mark.usefixtures("folder")
+
 SCHEMA = Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json"
 MULTITOOL = "@microsoft/sarif-multitool-linux/Sarif.Multitool"
 RDFORMAT = "@umbrelladocs/rdformat-validator/package.json"
@@ -40,18 +41,6 @@ def npm_file(name: str) -> Path:
         if (folder / "node_modules" / name).exists():
             return folder / "node_modules" / name
     pytest.skip(f"needs the npm package {name.rpartition('/')[0]}")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    Path("pkg").mkdir()
-    Path("pkg/a b.py").write_text(CODE, "utf-8")
-    Path("clean.py").write_text("x = 1\n")
-    Path("broken.py").write_text("def f(:\n")
-    cell = {"cell_type": "code", "source": "x.to(d)", "outputs": [], "metadata": {}}
-    Path("n.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    return tmp_path
 
 
 def real(output_format: str) -> list[Outcome]:
@@ -286,7 +275,7 @@ def test_a_validator_of_reviewdog_s_format_agrees() -> None:
 
 
 def test_rdjson_suggestions_lead_to_the_fixed_text() -> None:
-    raw = CODE.encode()
+    raw = toy.CODE.encode()
     rows = raw.split(b"\n")
     starts = [sum(len(row) + 1 for row in rows[:n]) for n in range(len(rows))]
     edits = []
@@ -297,7 +286,9 @@ def test_rdjson_suggestions_lead_to_the_fixed_text() -> None:
                 edits.append((*at, s["text"].encode()))
     for start, end, new in sorted(edits, reverse=True):
         raw = raw[:start] + new + raw[end:]
-    assert raw.decode() == CODE.replace("x.to(d)", "x = x.to(d)").replace("    3,\n", "    3,\n    device=x.device,\n")
+    assert raw.decode() == toy.CODE.replace("x.to(d)", "x = x.to(d)").replace(
+        "    3,\n", "    3,\n    device=x.device,\n"
+    )
 
 
 COMMAND = re.compile(r"::(error|warning|notice)( [^:]+)?::(.*)")
