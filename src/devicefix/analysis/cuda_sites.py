@@ -12,6 +12,7 @@ from devicefix import torch_api
 from devicefix.analysis import classes, own_moves
 from devicefix.analysis.crossings import scratch_calls
 from devicefix.analysis.evidence import path_of, torch_path
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -302,9 +303,10 @@ def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
 def ranks_in_use(facts: FileFacts) -> ast.AST | None:
     """Code that places each process on a card of its own: ``set_device``, process groups."""
     for node in facts.nodes(ast.Call):
-        path = path_of(node.func) or ""
-        last = path.rpartition(".")[2]
-        if last in ("init_process_group", "DistributedDataParallel", "DDP") or path.endswith("cuda.set_device"):
+        last = last_name(node.func)
+        if last in ("init_process_group", "DistributedDataParallel", "DDP"):
+            return node
+        if last == "set_device" and (path_of(node.func) or "").endswith("cuda.set_device"):
             return node
     return None
 

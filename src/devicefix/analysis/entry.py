@@ -11,7 +11,7 @@ from devicefix.analysis.calls import annotated, run_body
 from devicefix.analysis.depth import room_for_depth
 from devicefix.analysis.devices import Device, symbol
 from devicefix.analysis.evidence import annotation_kind
-from devicefix.analysis.facts import FileFacts
+from devicefix.analysis.facts import FileFacts, Records
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.mentions import Reader
@@ -46,7 +46,8 @@ def analyse(
     Raises :class:`devicefix.source.SourceError` when the file cannot be parsed.
     """
     module = project.add(source.path, source)
-    it = Interpreter(project, settings)
+    records = Records()
+    it = Interpreter(project, settings, records)
     it.home = module
     it.limit(len(source.lines))
     frozen = gc.isenabled()
@@ -55,13 +56,14 @@ def analyse(
         with room_for_depth():
             it.relevance = None if everything else relevance or Relevance(module.tree)
             if it.relevance is not None and not it.relevance.functions:
-                return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
+                return FileFacts(module, records, settings, silent="cuda" not in source.text)
             _run_module(it, module)
             _run_unreached(it, module)
     finally:
+        it.close()
         if frozen:
             gc.enable()
-    return FileFacts(module, it.records, settings)
+    return FileFacts(module, records, settings)
 
 
 def _run_module(it: Interpreter, module: ModuleInfo) -> None:

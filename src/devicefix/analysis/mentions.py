@@ -101,6 +101,7 @@ class Reader:
             ast.Global: self._global,
         }
         self._block(tree.body, self.module, "")
+        self.handlers.clear()  # they refer to this reader: a circle that only the collector could free
 
     def _block(self, body: list[ast.stmt], facts: Mentions, cls: str) -> None:
         handlers = self.handlers

@@ -258,8 +258,11 @@ class ModuleInfo:
         """Let go of the tree, at once: what an analysis leaves behind goes round in circles and still refers to parts of
         it. The module, its functions and its classes are of no use afterwards.
         """
+        nodes = (*self._functions, *self._classes)
         for info in (*self._functions.values(), *self._classes.values()):
             info.__dict__.clear()
+        for node in nodes:
+            node.__dict__.clear()
         self.__dict__.clear()
 
     def shrink(self) -> None:

@@ -11,6 +11,7 @@ from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.numbered_cards import numbered_card
 from devicefix.analysis.one_device import torch_name
+from devicefix.analysis.tree_index import last_name
 from devicefix.codemods.changes import ReplaceExpression
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -130,7 +131,7 @@ def _contexts_taken_for_devices(facts: FileFacts) -> Iterator[Finding]:
     """``device = torch.cuda.device("cuda:0")`` makes a context manager, which no ``.to()`` accepts."""
     context = f"{torch_name(facts) or 'torch'}.cuda.device"
     for node in facts.nodes(ast.Call):
-        if path_of(node.func) != context:
+        if last_name(node.func) != "device" or path_of(node.func) != context:
             continue
         current: ast.AST | None = node
         while isinstance(current, (ast.Call, ast.IfExp)):
