@@ -203,6 +203,10 @@ class ModuleInfo:
             return len(self.source.text)
         return self._outline.parsed
 
+    def size(self, name: str) -> int:
+        """How many characters define a global name, in a file that is read for its definitions only."""
+        return self._outline.size(name) if self._outline is not None else 0
+
     def function(
         self, node: FunctionNode, cls: ClassInfo | None = None, parent: FunctionInfo | None = None
     ) -> FunctionInfo:

@@ -13,7 +13,7 @@ from devicefix.analysis.meeting import Operand, loaded_origins, meet, meet_loade
 from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.operators import combine, promote
 from devicefix.analysis.ranks import result_rank
-from devicefix.analysis.tensor_factories import create
+from devicefix.analysis.tensor_factories import create, device_asked
 from devicefix.analysis.values import NONE, NUMBER, STRING, UNKNOWN, DType, Kind, Value, elements
 
 if TYPE_CHECKING:
@@ -74,6 +74,12 @@ def apply_function(
     """Let the operands of a function or method meet, and give what it returns."""
     device: Device | None
     values = [v for v, _ in operands]
+    asked = args.keywords.get("device")
+    if asked is not None and asked.kind is not Kind.NONE and fact.returns == "tensor":
+        # `zeros_like(x, device=d)`, `sparse_coo_tensor(i, v, device=d)`: everything is brought there
+        device, origins = device_asked(asked)
+        result = _result(fact, args, values, device)
+        return result.replace(device=device, origins=origins, ident=None) if result.is_tensor else result
     given = args.every()
     listed = [inner for v in given if v.kind is Kind.SEQUENCE for inner in elements(v)]
     meet_loaded(it, frame, node, [*values, *given, *listed])

@@ -33,6 +33,7 @@ class _Definition:
     name: str
     line: int  #: where the text begins
     text: str
+    size: int  #: characters of it
     statement: ast.stmt | None = None
 
 
@@ -77,7 +78,7 @@ class Outline:
                 self.parsed += len(part)
             else:
                 rest.append("\n" * lines)
-                self._define(_Definition(name[1] or name[2], line, part))
+                self._define(_Definition(name[1] or name[2], line, part, len(part)))
             line += lines
             at, head = end, -1
             quotes.clear()
@@ -103,6 +104,10 @@ class Outline:
     def __iter__(self) -> Iterator[str]:
         """The names of all definitions."""
         return iter(self._definitions)
+
+    def size(self, name: str) -> int:
+        """How many characters define a name."""
+        return sum(definition.size for definition in self._definitions.get(name, ()))
 
     def statements(self, name: str) -> list[ast.stmt]:
         """The definitions of a name, in order. Raises `SourceError` for one that cannot be parsed on its own."""
@@ -131,6 +136,6 @@ class Outline:
             if len(body) != 1 or getattr(body[0], "name", "") != definition.name:
                 raise SourceError(self.path, f"`{definition.name}` does not stand on its own", definition.line)
             definition.statement = body[0]
-            self.parsed += len(definition.text)
+            self.parsed += definition.size
             definition.text = ""
         return definition.statement
