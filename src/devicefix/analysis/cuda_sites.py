@@ -30,7 +30,7 @@ class Site:
     """One expression that puts something on CUDA by name."""
 
     node: ast.Call
-    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``)
+    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``, ``map_location="cuda"``)
     text: str  #: ``cuda`` or ``cuda:1``
     argument: ast.expr | None = None  #: the literal that names the device
     guard: ast.AST | None = None  #: the ``if`` or conditional expression that protects it
@@ -63,10 +63,14 @@ def _site(facts: FileFacts, node: ast.Call) -> Site | None:
                 text = device_literal(facts, value)
                 if text:
                     return Site(node, "to", text, value)
+    if len(node.args) > 1 and torch_path(facts.module, function) == "torch.load":
+        text = device_literal(facts, node.args[1])
+        if text:
+            return Site(node, "keyword", text, node.args[1])
     for keyword in node.keywords:
-        if keyword.arg == "device":
+        if keyword.arg == "map_location" or (keyword.arg == "device" and _makes_tensors(facts, node)):
             text = device_literal(facts, keyword.value)
-            if text and _makes_tensors(facts, node):
+            if text:
                 return Site(node, "keyword", text, keyword.value)
     return None
 
