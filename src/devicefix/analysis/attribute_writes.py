@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import distributions
-from devicefix.analysis.classes import has_unseen_base
+from devicefix.analysis.classes import has_unseen_base, is_record_class
 from devicefix.analysis.facts import AttributeWrite
 from devicefix.analysis.module_moves import escape
 from devicefix.analysis.nested_values import map_members
@@ -69,6 +69,8 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         and statement is not None
     ):
         value = _collection(it, frame, obj, name, statement, value)
+    elif obj.is_module and statement is not None and _is_new_record(value, statement) and _is_being_built(frame, obj):
+        _mark_fields(frame, obj, name, statement, value.data)
     if frame.conditions and old is not None and old is not value and obj is not frame.self_object:
         value = join(old, value)
     obj.attrs[name] = value
@@ -132,6 +134,23 @@ def _collection(it: Interpreter, frame: Frame, obj: Obj, name: str, statement: a
         return inner if inner.flags >= distributions.FROM_NUMBER else mark(inner)
 
     return mark(value) if value.kind is Kind.OBJECT else map_members(value, mark)
+
+
+def _is_new_record(value: Value, statement: ast.stmt) -> bool:
+    """``self.prior = Moments(torch.zeros(3), torch.ones(3))``: an instance of a data class that has no other name."""
+    if value.kind is not Kind.OBJECT or value.data.is_module or value.data.cls is None:
+        return False
+    made_here = isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, ast.Call)
+    return made_here and "to" not in value.data.cls.methods and is_record_class(value.data.cls)
+
+
+def _mark_fields(frame: Frame, obj: Obj, name: str, statement: ast.stmt, held: Obj) -> None:
+    """Tensors in the fields of such an instance are as far out of reach as those in a tuple."""
+    for field, inner in held.attrs.items():
+        if inner.is_tensor and inner.device is not None and inner.device.host and not inner.has("buffer"):
+            if inner.origins and all(origin.kind == "factory" for origin in inner.origins):
+                origin = _attribute_origin(frame, obj, name, statement, inner.origins, "collection")
+                held.attrs[field] = inner.replace(origins=(origin,))
 
 
 def _nobody_moved(obj: Obj) -> bool:

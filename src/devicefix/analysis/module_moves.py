@@ -61,6 +61,8 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
                 obj.attrs[name] = value.replace(device=device, origins=())
             elif distributions.is_distribution(value):
                 obj.attrs[name] = distributions.moved(value, device)
+            elif value.kind is Kind.OBJECT and not value.data.is_module:
+                moved_itself(it, value.data, device)
             elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
                 _move_members(it, value, device, seen)
                 obj.attrs[name] = map_members(

@@ -176,9 +176,19 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
             and as_device(value) == device
         ):
             yield Reference(f"{name}.{attribute}", "", "variable", None, 320)
-    if obj.is_module:
+    if obj.is_module and not (obj.device is not None and _is_being_built(scope)):
         for owner, floating, rank in weights(obj, device, name):
             yield Reference(f"{owner}.device", owner, "weight", floating, rank)
+
+
+def _is_being_built(scope: Scope) -> bool:
+    """Whether the instance is still being built: its weights are not yet where the whole is moved later."""
+    current: Scope | None = scope
+    while current is not None and current.self_object is scope.self_object:
+        if current.function is not None and current.function.name == "__init__":
+            return True
+        current = current.caller
+    return False
 
 
 def weights(obj: Obj, device: Device | None, path: str, depth: int = 2) -> Iterator[tuple[str, bool, int]]:
