@@ -245,6 +245,7 @@ def call_closure(
     if instead is not None:
         return decorators.call_instead(it, frame, instead, args, receiver, node)
     if body in it.active:
+        it.recursive[info] = closure
         return passed_over(receiver, node)
     if closure.bare and receiver is None and info.cls is not None:
         receiver, args = decorators.receiver_apart(info, args)
