@@ -83,7 +83,7 @@ MODULE_METHODS = frozenset(
 def _as_read(obj: Obj, value: Value) -> Value:
     """A registered tensor is wherever its module is."""
     if value.is_tensor and (value.has("parameter") or value.has("buffer")):
-        if obj.device is not None:
+        if obj.device is not None and not value.has("strayed"):
             return value.replace(device=obj.device, origins=())
         if obj.origins and (value.device is None or value.device.host):
             return value.replace(origins=obj.origins)  # it is the module that somebody has to move

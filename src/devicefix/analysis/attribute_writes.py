@@ -34,13 +34,7 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         escape(it, [value])  # the base may be a module, or place what its instances hold
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
     if old is not None and old.has("buffer") and value.is_tensor:
-        value = value.replace(flags=value.flags | {"buffer"})
-        if obj.device is not None:
-            value = value.replace(
-                device=obj.device
-                if value.device is not None and value.device.host and not value.origins
-                else value.device
-            )
+        value = _new_buffer(frame, obj, value)
     elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
         value = value.replace(device=None, origins=())  # the same object wherever it is moved, by whoever owns it
     elif value.is_tensor and not obj.is_module and value.has("buffer") and statement is not None:
@@ -80,6 +74,20 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         from devicefix.analysis.parameter_data import replaced
 
         replaced(it, obj, name, value, old)
+
+
+def _new_buffer(frame: Frame, obj: Obj, value: Value) -> Value:
+    """What takes the place of a buffer: it is where it was made until the module is moved again."""
+    value = value.replace(flags=value.flags | {"buffer"})
+    if obj.device is None:
+        return value
+    made_on_host = value.device is not None and value.device.host
+    if not made_on_host:
+        return value
+    if not value.origins:
+        return value.replace(device=obj.device)
+    settled = not obj.device.host and obj is frame.self_object and not obj.assumed
+    return value.replace(flags=value.flags | {"strayed"}) if settled else value
 
 
 def _kept_here(frame: Frame, value: Value, obj: Obj, name: str) -> bool:

@@ -46,7 +46,7 @@ def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> N
             for alternative in module_objects(value):
                 _move(it, alternative.data, device, seen)
         elif value.is_tensor and (value.has("parameter") or value.has("buffer")):
-            obj.attrs[name] = value.replace(device=device, origins=())
+            obj.attrs[name] = value.replace(device=device, origins=(), flags=value.flags - {"strayed"})
     for child in obj.children:
         for member in module_objects(child):
             _move(it, member.data, device, seen)
