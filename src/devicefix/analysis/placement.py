@@ -96,7 +96,7 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
     """The best way to create ``new`` on the device of what it meets, over all the ways in which it was reached."""
     fact = _fact(new)
     placement = Placement(takes_device=fact is not None and fact.device)
-    trouble = _trouble(new.call)
+    trouble = refuses_device(new.call)
     if trouble:
         placement.note = trouble
         return placement
@@ -119,8 +119,8 @@ def _fact(new: NewTensor) -> torch_api.Function | None:
     return torch_api.function(new.origins[0].detail)
 
 
-def _trouble(call: ast.Call) -> str:
-    """Arguments that forbid another device."""
+def refuses_device(call: ast.Call) -> str:
+    """Why the arguments of a factory forbid another device; "" if they do not."""
     for keyword in call.keywords:
         if keyword.arg == "generator" and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
             return "its generator is on the CPU and would have to be created on the same device"

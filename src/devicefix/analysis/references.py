@@ -85,6 +85,8 @@ def references(
         elif raw.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.NUMBER) and not (raw.flags & DOUBTS):
             if _names_device(name, raw) and as_device(raw) == device and raw.kind is not Kind.NUMBER:
                 found.append(Reference(name, "", "variable", None, 300 + min(index, 49)))  # before args.device
+            elif raw.kind is Kind.UNKNOWN and as_device(raw) == device and name.strip("_"):
+                found.append(Reference(name, "", "variable", None, 990))  # was used as one, whatever it is called
             elif raw.kind is Kind.UNKNOWN and scope.function is not None:
                 found.extend(_attributes(name, raw, device, scope))
         elif raw.kind is Kind.OBJECT and raw.data.is_module and name != self_name(scope) and not (raw.flags & DOUBTS):
