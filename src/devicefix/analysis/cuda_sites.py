@@ -12,6 +12,7 @@ from devicefix import torch_api
 from devicefix.analysis import classes, own_moves, workers
 from devicefix.analysis.crossings import scratch_calls
 from devicefix.analysis.evidence import path_of, torch_path
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -336,10 +337,8 @@ def in_host_class(facts: FileFacts, node: ast.AST) -> bool:
     current = facts.parents.get(node)
     while current is not None:
         if isinstance(current, ast.ClassDef):
-            name = current.name
-            return name.endswith(classes.HOST_SUFFIXES) or any(
-                (path_of(b) or "").rpartition(".")[2].endswith(classes.HOST_SUFFIXES) for b in current.bases
-            )
+            bases = [last_name(base) for base in current.bases]
+            return "Module" not in bases and any(n.endswith(classes.HOST_SUFFIXES) for n in (current.name, *bases))
         current = facts.parents.get(current)
     return False
 
