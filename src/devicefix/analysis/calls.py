@@ -52,7 +52,7 @@ def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
     function = it.evaluate(frame, node.func)
     args = arguments(it, frame, node)
     result = apply(it, frame, node, function, args)
-    if result.kind is Kind.OBJECT and result.data.is_module:
+    if result.is_module:
         it.records.values[node].append(result)
     elif result.kind is Kind.OBJECT and function.kind is not Kind.CLASS:
         encodings.mark_encoding(it, frame, node, result)
