@@ -30,6 +30,7 @@ from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
 from devicefix.analysis.module_moves import escape, move_object, moved_itself
 from devicefix.analysis.object_methods import call_object_method
+from devicefix.analysis.passed_functions import PARTIAL, call_partial
 from devicefix.analysis.tensor_methods import gives_tensor
 from devicefix.analysis.tensor_moves import move_target
 from devicefix.analysis.values import (
@@ -209,6 +210,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, 
     name: str = function.data[1]
     if receiver.kind in (Kind.SEQUENCE, Kind.EXTERNAL) and records.field_names(receiver):
         return records.call_method(receiver, name, args) or builtins.call_method(it, frame, node, receiver, name, args)
+    if name == PARTIAL:
+        return call_partial(it, frame, node, receiver, args)
     if len(function.data) == 3:  # a method of the project
         result = call_closure(it, frame, Closure(function.data[2]), args, receiver, node=node)
         if name in torch_api.MOVE_METHODS and receiver.kind is Kind.OBJECT:
