@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import classes, own_moves
+from devicefix.analysis import classes, own_moves, workers
 from devicefix.analysis.crossings import scratch_calls
 from devicefix.analysis.evidence import path_of, torch_path
 from devicefix.analysis.tree_index import last_name
@@ -141,7 +141,7 @@ def _makes_tensors(facts: FileFacts, node: ast.Call) -> bool:
 def _excused(facts: FileFacts, site: Site) -> bool:
     """Overrides of the move itself, other objects with a method of that name, loaders' workers, ``map_location``."""
     node = site.node
-    if _comes_back(facts, site):
+    if _comes_back(facts, site) or _reached_by_workers(facts, site):
         return True
     if site.kind == "cuda" and isinstance(node.func, ast.Attribute):
         receiver = node.func.value
@@ -213,6 +213,15 @@ def _comes_back(facts: FileFacts, site: Site) -> bool:
             if any(path_of(value) is not None for value in given):
                 return True
     return False
+
+
+def _reached_by_workers(facts: FileFacts, site: Site) -> bool:
+    """Whether a data set calls the helper around a site: in a worker no spelling of the device is right."""
+    if not (facts.records.item_methods or facts.records.callbacks):
+        return False
+    found = workers.worker_functions(facts)
+    scopes = [*facts.records.scopes.get(site.node, ()), *(m.scope for m in facts.records.moves if m.call is site.node)]
+    return any(workers.worker_of(scope, found) is not None for scope in scopes)
 
 
 def worker_functions(facts: FileFacts) -> set[str]:
@@ -333,10 +342,8 @@ def in_host_class(facts: FileFacts, node: ast.AST) -> bool:
     current = facts.parents.get(node)
     while current is not None:
         if isinstance(current, ast.ClassDef):
-            name = current.name
-            return name.endswith(classes.HOST_SUFFIXES) or any(
-                (path_of(b) or "").rpartition(".")[2].endswith(classes.HOST_SUFFIXES) for b in current.bases
-            )
+            bases = [last_name(base) for base in current.bases]
+            return "Module" not in bases and any(n.endswith(classes.HOST_SUFFIXES) for n in (current.name, *bases))
         current = facts.parents.get(current)
     return False
 

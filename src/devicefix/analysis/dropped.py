@@ -79,7 +79,7 @@ def _dropping_statement(facts: FileFacts, call: ast.Call) -> tuple[ast.Expr | No
             and not parent.attr.endswith("__")
         ):
             return None, ""
-        if parent.attr in ("requires_grad_", "share_memory_"):
+        if parent.attr == "share_memory_":
             return None, ""
         chained = parent.attr
         parent, call = facts.parents.get(outer), outer

@@ -110,6 +110,10 @@ def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
     for info, names in list(it.pending):
         if _unreached(it, info.node):
             run_function(it, info, names)
+    for info, closure in list(it.recursive.items()):
+        # what a function gives to itself was not followed: a tensor in a dict in a list
+        if info.cls is None and info.module is module and it.matters(info.node):
+            run_function(it, info, closure.names)
 
 
 def _unreached(it: Interpreter, node: ast.AST) -> bool:
@@ -207,6 +211,7 @@ def run_function(it: Interpreter, info: FunctionInfo, outer: MutableMapping[str,
     device = None if host else symbol(("root", info.node))
     frame = Frame(info.module, info, parameters(info, device), outer=outer, assumed=True)
     run_body(it, frame, info)
+    it.recursive.pop(info, None)  # seen with anything now
 
 
 def parameters(

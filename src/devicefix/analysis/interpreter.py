@@ -90,6 +90,8 @@ class Interpreter:
         self.lazy_imports = False  #: module-level imports of the checked file are followed when a name is used
         #: functions inside functions, with the names around them; run at the end if nobody called them
         self.pending: list[tuple[FunctionInfo, MutableMapping[str, Value]]] = []
+        #: functions that call themselves; what they then do is not followed
+        self.recursive: dict[FunctionInfo, Closure] = {}
 
     def limit(self, lines: int) -> None:
         """Give a file as many statements as its length allows."""

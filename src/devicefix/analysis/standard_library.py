@@ -43,7 +43,38 @@ def _chain(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Va
     return Value(Kind.SEQUENCE, element=join_all([any_element(value) for value in args.positional]), data="list")
 
 
+def _defaultdict(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``defaultdict(lambda: torch.zeros(3))``: a key that is new gets such a tensor."""
+    from devicefix.analysis.calls import apply
+    from devicefix.analysis.frames import Arguments as Args
+
+    factory = args.get(0, "default_factory")
+    if factory is not None and factory.kind is Kind.FUNCTION and len(args.positional) < 2:
+        made = apply(it, frame, node, factory, Args())
+        if made.is_tensor:
+            return Value(Kind.MAPPING, items={}, element=made)
+    return Value(Kind.UNKNOWN, ident=("call", node))
+
+
+def _reduce(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``reduce(function, values, initial)``: the first turn stands for all."""
+    from devicefix.analysis.calls import apply
+    from devicefix.analysis.frames import Arguments as Args
+
+    function, values = args.get(0), args.get(1)
+    if function is None or values is None or values.kind is not Kind.SEQUENCE:
+        return Value(Kind.UNKNOWN, ident=("call", node))
+    member = any_element(values)
+    initial = args.get(2)
+    if not member.is_tensor or (initial is not None and not initial.is_tensor):
+        return Value(Kind.UNKNOWN, ident=("call", node))
+    nodes = [args.nodes[-1], args.nodes[1]]
+    return apply(it, frame, node, function, Args([initial or member, member], nodes=nodes))
+
+
 HANDLERS = {
+    "collections.defaultdict": _defaultdict,
+    "functools.reduce": _reduce,
     "itertools.chain": _chain,
     "collections.deque": _deque,
     "random.sample": _some,

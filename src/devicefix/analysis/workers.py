@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.classes import ancestry, find_method
 from devicefix.analysis.facts import AcceleratorUse, Callback
+from devicefix.analysis.passed_functions import PARTIAL
 from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def _function(it: Interpreter, value: Value) -> FunctionInfo | None:
     if value.kind is Kind.FUNCTION:
         info: FunctionInfo = value.data.function
         return info
+    if value.kind is Kind.METHOD and value.data[1] == PARTIAL:
+        return _function(it, value.data[0].data.function)
     if value.kind is Kind.METHOD and len(value.data) == 3:
         bound: FunctionInfo = value.data[2]
         return bound
