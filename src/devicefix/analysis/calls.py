@@ -25,7 +25,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
-from devicefix.analysis.meeting import loaded_origins
+from devicefix.analysis.meeting import loaded_origins, meet_loaded
 from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
 from devicefix.analysis.module_moves import escape, move_object, moved_itself
@@ -143,6 +143,8 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
 
 def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
     """A call of something unknown. Methods that only tensors have still give tensors."""
+    if loaded_origins(function):  # a whole module from a file
+        meet_loaded(it, frame, node, [function, *args.every()], called=True)
     if isinstance(node.func, ast.Attribute) and function.sources:
         base, name = function.sources[0], node.func.attr
         if base.kind is Kind.OBJECT and base.data.is_module:

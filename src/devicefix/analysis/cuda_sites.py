@@ -29,7 +29,7 @@ class Site:
     """One expression that puts something on CUDA by name."""
 
     node: ast.Call
-    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``)
+    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``), ``location``
     text: str  #: ``cuda`` or ``cuda:1``
     argument: ast.expr | None = None  #: the literal that names the device
     guard: ast.AST | None = None  #: the ``if`` or conditional expression that protects it
@@ -67,7 +67,15 @@ def _site(facts: FileFacts, node: ast.Call) -> Site | None:
             text = device_literal(facts, keyword.value)
             if text and _makes_tensors(facts, node):
                 return Site(node, "keyword", text, keyword.value)
+        elif keyword.arg == "map_location" and torch_path(facts.module, function) in LOADS:
+            text = device_literal(facts, keyword.value)
+            if text:
+                return Site(node, "location", text, keyword.value)
     return None
+
+
+#: what reads tensors from a file to a device
+LOADS = frozenset({"torch.load", "torch.jit.load", "torch.hub.load_state_dict_from_url"})
 
 
 def _cuda_index(node: ast.Call) -> str | None:
