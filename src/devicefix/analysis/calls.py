@@ -16,6 +16,7 @@ from devicefix.analysis import (
     instances,
     opaque,
     records,
+    standard_library,
     tensor_methods,
     tokenizers,
     workers,
@@ -133,7 +134,8 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
     if kind is Kind.CLASS:
         return instances.instantiate(it, frame, node, function.data, args)
     if kind is Kind.OBJECT:
-        return call_instance(it, frame, node, function, args)
+        whole = standard_library.completed(function, args)
+        return apply(it, frame, node, *whole) if whole else call_instance(it, frame, node, function, args)
     if kind is Kind.MODULE:
         return call_alternatives(it, frame, node, function, args)
     if kind is Kind.UNKNOWN:

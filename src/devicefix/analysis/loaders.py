@@ -195,4 +195,11 @@ def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
     return tuple(replace(o, path=(*o.path, key)) if o.kind == "batch" else o for o in origins)
 
 
-__all__ = ["batch", "data_loader", "dataset_item", "default_collate", "join", "join_all", "part"]
+def named_part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
+    """The origins of ``batch[key]``, where nothing more was known of the batch than what its entries are like."""
+    return tuple(
+        replace(o, path=(*o.path[:-1], key)) if o.kind == "batch" and o.path[-1:] == (None,) else o for o in origins
+    )
+
+
+__all__ = ["batch", "data_loader", "dataset_item", "default_collate", "join", "join_all", "named_part", "part"]
