@@ -26,3 +26,33 @@ def as_device(value: Value | None) -> Device | None:
         # an expression that we cannot look into, used as a device: the device that somebody chose
         return symbol(value.ident)
     return None
+
+
+def either(a: Value, b: Value) -> Value | None:
+    """A device variable that two paths set differently: one device, about which the run decides.
+
+    ``None`` where the two are not known to be devices, or one of them is only where some value happens to be.
+    """
+    if not (_is_device(a) or _is_device(b)) or (a.flags | b.flags) & {"mixed", "maybe_none", "maybe_unbound"}:
+        return None
+    one, other = as_device(a), as_device(b)
+    if one is None or other is None or one == other or (one.host and other.host):
+        return None
+    if Kind.TENSOR in (a.kind, b.kind) or any(d.assumed or d.unsettled for d in (one, other)):
+        return None
+    key = ("either", frozenset((*_members(one), *_members(other))))
+    return Value(Kind.DEVICE, device=symbol(key), ident=key)
+
+
+def _is_device(value: Value) -> bool:
+    if value.kind is Kind.STRING:
+        return value.device is not None or (isinstance(value.data, str) and parse_device(value.data) is not None)
+    return value.kind is Kind.DEVICE and value.device is not None
+
+
+def _members(device: Device) -> frozenset[Device]:
+    """The devices that one may be, if it is one of several itself."""
+    if device.kind == "symbol" and isinstance(device.key, tuple) and device.key[0] == "either":
+        members: frozenset[Device] = device.key[1]
+        return members
+    return frozenset({device})
