@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import draws, records
+from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import Device
 from devicefix.analysis.dtypes import DTYPE_CLASSES, dtype_of
-from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.meeting import Operand, loaded_origins, meet, meet_loaded
 from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.operators import combine, promote
