@@ -22,6 +22,7 @@ from devicefix.analysis import (
     workers,
 )
 from devicefix.analysis.annotated import annotated as annotated
+from devicefix.analysis.device_arguments import one_of
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
@@ -315,7 +316,7 @@ def run_body(it: Interpreter, frame: Frame, info: FunctionInfo) -> Value:
             returns = [*returns, NONE]
         elif falls_through and not returns:
             return NONE
-        return join_all(returns)
+        return one_of(returns)
     finally:
         it.active.pop()
         del it.default_devices[contexts:]

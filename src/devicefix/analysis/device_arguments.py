@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
 from devicefix.analysis.devices import Device, parse_device, symbol
-from devicefix.analysis.values import Kind, Value
+from devicefix.analysis.values import UNKNOWN, Kind, Value, join
 
 
 def as_device(value: Value | None) -> Device | None:
@@ -26,6 +29,27 @@ def as_device(value: Value | None) -> Device | None:
         # an expression that we cannot look into, used as a device: the device that somebody chose
         return symbol(value.ident)
     return None
+
+
+def global_devices(names: Mapping[str, Value]) -> Iterator[tuple[str, Device]]:
+    """The names among those of a file that hold a device, however that was chosen."""
+    for name, value in names.items():
+        if value.kind is Kind.DEVICE or (value.kind is Kind.STRING and DEVICE_WORDS.search(name)):
+            device = as_device(value)
+            if device is not None and not device.host and not value.flags & {"maybe_none", "maybe_unbound"}:
+                yield name, device
+
+
+#: what a name that holds a device as text is likely to contain
+DEVICE_WORDS = re.compile("dev|gpu|cuda", re.IGNORECASE)
+
+
+def one_of(values: Iterable[Value]) -> Value:
+    """What a function returns that has several returns: one of these."""
+    result: Value | None = None
+    for value in values:
+        result = value if result is None else either(result, value) or join(result, value)
+    return UNKNOWN if result is None else result
 
 
 def either(a: Value, b: Value) -> Value | None:

@@ -225,8 +225,13 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
     if scope.function is None:
         return
     local = scope.function.locals
+    named: set[str] = set()
+    for name, known in scope.module.devices.items():
+        if known == device and name not in local and name not in scope.names:
+            named.add(name)
+            yield Reference(name, "", "variable", None, 900)
     for name, statements in scope.module.bindings.items():
-        if name in local or name in scope.names or len(statements) != 1:
+        if name in local or name in scope.names or name in named or len(statements) != 1:
             continue
         statement = statements[0]
         if isinstance(statement, ast.Assign) and _is_definition(statement.value, device):
