@@ -19,6 +19,7 @@ from devicefix.analysis.values import (
     Origin,
     Value,
     any_element,
+    elements,
     join,
     join_all,
 )
@@ -139,6 +140,16 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
     marked = mark(element, ())
     it.records.values[place].append(marked)
     return marked
+
+
+def passes_batches_on(value: Value) -> bool:
+    """Whether a generator yields what a loader gave it, as it is: its user sees a loader."""
+    if value.kind is not Kind.SEQUENCE or value.data != "generator" or value.element is None:
+        return False
+    element = value.element
+    whole = element.is_tensor or (element.kind is Kind.UNKNOWN and element.has("likely_tensor"))
+    tensors = [element] if whole else [v for v in elements(element) if v.is_tensor]
+    return bool(tensors) and all(v.origins and all(o.kind == "batch" for o in v.origins) for v in tensors)
 
 
 @dataclass(frozen=True, slots=True)
