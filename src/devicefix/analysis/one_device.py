@@ -13,7 +13,7 @@ from devicefix.analysis import classes, cuda_sites
 from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.inputs_at_hand import device_at_hand, rebound
+from devicefix.analysis.inputs_at_hand import device_at_hand, own_weight, rebound
 from devicefix.analysis.statements import target_names
 from devicefix.codemods.changes import Change, EditCall, InsertStatements, ReplaceExpression, Unwrap, UnwrapIf
 
@@ -222,10 +222,10 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
         ):
             return "", KEPT
         return "", "the module's own `.to(device)` should move it; what is moved in the constructor stays on that card"
-    device = device_at_hand(facts, function, site.node)
+    device = device_at_hand(facts, function, site.node) or own_weight(facts, function, site.node)
     if device:
         return device, ""
-    return "", "no tensor input is at hand to take the device from"
+    return "", "no tensor input or weight is at hand to take the device from"
 
 
 def _beside_input(facts: FileFacts, site: Site) -> tuple[str, str] | None:
