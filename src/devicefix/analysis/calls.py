@@ -21,11 +21,12 @@ from devicefix.analysis import (
     workers,
 )
 from devicefix.analysis.annotated import annotated as annotated
+from devicefix.analysis.device_arguments import one_of
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
-from devicefix.analysis.meeting import loaded_origins
+from devicefix.analysis.meeting import loaded_origins, meet_loaded
 from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
 from devicefix.analysis.module_moves import escape, move_object, moved_itself
@@ -144,6 +145,8 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
 
 def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
     """A call of something unknown. Methods that only tensors have still give tensors."""
+    if loaded_origins(function):  # a whole module from a file
+        meet_loaded(it, frame, node, [function, *args.every()], called=True)
     if isinstance(node.func, ast.Attribute) and function.sources:
         base, name = function.sources[0], node.func.attr
         if base.kind is Kind.OBJECT and base.data.is_module:
@@ -315,7 +318,7 @@ def run_body(it: Interpreter, frame: Frame, info: FunctionInfo) -> Value:
             returns = [*returns, NONE]
         elif falls_through and not returns:
             return NONE
-        return join_all(returns)
+        return one_of(returns)
     finally:
         it.active.pop()
         del it.default_devices[contexts:]

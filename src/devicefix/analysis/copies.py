@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from devicefix.analysis.values import Kind, Obj, Origin, Scope, Value
+from devicefix.analysis.facts import Step
+from devicefix.analysis.values import UNKNOWN, Kind, Obj, Origin, Scope, Value
 
 if TYPE_CHECKING:
+    from devicefix.analysis.frames import Arguments, Frame
     from devicefix.analysis.interpreter import Interpreter
 
 
@@ -45,3 +47,46 @@ def _object(it: Interpreter, source: Obj, node: ast.Call, scope: Scope, known: d
     copy.attrs = {name: _value(it, value, node, scope, known) for name, value in source.attrs.items()}
     copy.children = [_value(it, child, node, scope, known) for child in source.children]
     return copy
+
+
+def _deep_copied(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    value = args.get(0) or UNKNOWN
+    if value.kind is not Kind.OBJECT:
+        return value
+    result = deep_copy(it, value, node, frame.scope())
+    it.records.steps.append(Step("copy", node, value, frame.scope(), result))
+    return result
+
+
+def _shallow_copy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """A shallow copy of a module has the very same parameters; of anything else, the same values."""
+    value = args.get(0) or UNKNOWN
+    if value.kind is not Kind.OBJECT or value.data.is_module:
+        return value
+    source: Obj = value.data
+    copy = Obj(
+        source.cls,
+        source.external,
+        dict(source.attrs),
+        source.device,
+        source.origins,
+        source.arguments,
+        list(source.children),
+    )
+    return Value(Kind.OBJECT, data=copy)
+
+
+def _averaged(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``AveragedModel(model)`` holds a deep copy, which it puts on ``device`` if it is given one."""
+    given = args.get(1, "device")
+    if (given is not None and given.kind is not Kind.NONE) or args.keyword_splat or args.splat:
+        return UNKNOWN
+    value = args.get(0, "model") or UNKNOWN
+    return _deep_copied(it, frame, node, args) if value.is_module else UNKNOWN
+
+
+HANDLERS = {
+    "copy.deepcopy": _deep_copied,
+    "copy.copy": _shallow_copy,
+    "torch.optim.swa_utils.AveragedModel": _averaged,
+}

@@ -30,7 +30,7 @@ class Site:
     """One expression that puts something on CUDA by name."""
 
     node: ast.Call
-    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``, ``map_location="cuda"``)
+    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``), ``location``
     text: str  #: ``cuda`` or ``cuda:1``
     argument: ast.expr | None = None  #: the literal that names the device
     guard: ast.AST | None = None  #: the ``if`` or conditional expression that protects it
@@ -66,13 +66,21 @@ def _site(facts: FileFacts, node: ast.Call) -> Site | None:
     if len(node.args) > 1 and torch_path(facts.module, function) == "torch.load":
         text = device_literal(facts, node.args[1])
         if text:
-            return Site(node, "keyword", text, node.args[1])
+            return Site(node, "location", text, node.args[1])
     for keyword in node.keywords:
-        if keyword.arg == "map_location" or (keyword.arg == "device" and _makes_tensors(facts, node)):
+        if keyword.arg == "device":
+            text = device_literal(facts, keyword.value)
+            if text and _makes_tensors(facts, node):
+                return Site(node, "keyword", text, keyword.value)
+        elif keyword.arg == "map_location" and torch_path(facts.module, function) in LOADS:
             text = device_literal(facts, keyword.value)
             if text:
-                return Site(node, "keyword", text, keyword.value)
+                return Site(node, "location", text, keyword.value)
     return None
+
+
+#: what reads tensors from a file to a device
+LOADS = frozenset({"torch.load", "torch.jit.load", "torch.hub.load_state_dict_from_url"})
 
 
 def _cuda_index(node: ast.Call) -> str | None:

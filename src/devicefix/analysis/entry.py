@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import classes, host_transforms
 from devicefix.analysis.calls import annotated, run_body
 from devicefix.analysis.depth import room_for_depth
+from devicefix.analysis.device_arguments import global_devices
 from devicefix.analysis.devices import Device, symbol
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import FileFacts, Records
@@ -91,6 +92,7 @@ def _run_module(it: Interpreter, module: ModuleInfo) -> None:
             )
         ]
     it.run(frame, body)
+    module.devices = dict(global_devices(names))
 
 
 def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from devicefix.analysis import narrowing, operators, subscripts
 from devicefix.analysis.attribute_access import load_attribute
-from devicefix.analysis.device_arguments import as_device
+from devicefix.analysis.device_arguments import as_device, either
 from devicefix.analysis.devices import symbol
 from devicefix.analysis.displays import comprehension, dict_comprehension, dict_display, sequence_display
 from devicefix.analysis.evidence import path_of
@@ -104,6 +104,10 @@ def _boolean(it: Interpreter, frame: Frame, node: ast.BoolOp) -> Value:
             -1:
         ]
         values = [v for v in values if v.kind is not Kind.NONE] or values
+        if len(values) > 1:
+            if values[0].kind is Kind.DEVICE:
+                return values[0]  # a device is true
+            return either(values[0], values[1]) or join_all(values)
     return join_all(values)
 
 

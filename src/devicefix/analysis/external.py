@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis import (
     builtins,
+    copies,
+    datasets,
     distributions,
     draws,
     hooks,
@@ -21,7 +23,6 @@ from devicefix.analysis import (
     workers,
 )
 from devicefix.analysis.classes import external_kind, is_external_module
-from devicefix.analysis.copies import deep_copy
 from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, symbol
 from devicefix.analysis.dtypes import DTYPE_CLASSES
@@ -294,41 +295,8 @@ def _optimizer(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: A
     return value
 
 
-def _dataset(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    return Value(
-        Kind.OBJECT, data=Obj(None, external="torch.utils.data.TensorDataset", arguments=(tuple(args.positional), {}))
-    )
-
-
 def _same(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     return args.positional[0] if args.positional else UNKNOWN
-
-
-def _deepcopy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    value = args.get(0) or UNKNOWN
-    if value.kind is not Kind.OBJECT:
-        return value
-    result = deep_copy(it, value, node, frame.scope())
-    it.records.steps.append(Step("copy", node, value, frame.scope(), result))
-    return result
-
-
-def _shallow_copy(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    """A shallow copy of a module has the very same parameters; of anything else, the same values."""
-    value = args.get(0) or UNKNOWN
-    if value.kind is not Kind.OBJECT or value.data.is_module:
-        return value
-    source: Obj = value.data
-    copy = Obj(
-        source.cls,
-        source.external,
-        dict(source.attrs),
-        source.device,
-        source.origins,
-        source.arguments,
-        list(source.children),
-    )
-    return Value(Kind.OBJECT, data=copy)
 
 
 def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -378,17 +346,15 @@ _HANDLERS: dict[str, Handler] = {
     "torch.utils.model_zoo.load_url": _load_url,
     "torch.utils.data.DataLoader": loaders.data_loader,
     "torch.utils.data.dataloader.DataLoader": loaders.data_loader,
-    "torch.utils.data.TensorDataset": _dataset,
     "torch.utils.data.default_collate": loaders.default_collate,
     "torch.utils.data.dataloader.default_collate": loaders.default_collate,
-    "torch.utils.data.Subset": _same,
     "torch.compile": _same,
     "torch.jit.script": _same,
     "torch.nn.utils.weight_norm": _same,
     "torch.nn.utils.spectral_norm": _same,
-    "copy.deepcopy": _deepcopy,
-    "copy.copy": _shallow_copy,
     "torch.autograd.grad": _grad,
+    **copies.HANDLERS,
+    **datasets.HANDLERS,
     **distributions.HANDLERS,
     **passed_functions.HANDLERS,
     **records.HANDLERS,

@@ -140,6 +140,7 @@ class LoadedMeeting:
     node: ast.AST
     device: Device
     scope: Scope
+    called: bool = False  #: what was read is a module, and this is a call of it
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ def generator_device(facts: FileFacts, generator: MisplacedGenerator) -> tuple[s
         doubts.update((r.device, r.doubt) for r in here if r.doubt)
         common = [r.device for r in here if common is None or r.device in common]
     if not common:
-        literal = _literal(generator.draws)
+        literal = _literal(generator.draws) or _spelled(facts, call, generator.draws)
         if not literal:
             return "", "", "where it is created, nothing names the device that the numbers are drawn on"
         common = [literal]
@@ -84,6 +84,39 @@ def _literal(draws: list[Draw]) -> str:
         texts.add(ast.unparse(given) if isinstance(given, ast.Constant) else "")
     text = texts.pop() if len(texts) == 1 else ""
     return text.replace("'", '"')
+
+
+def _spelled(facts: FileFacts, call: ast.Call, draws: list[Draw]) -> str:
+    """``self.device`` of ``device=self.device`` at every draw, where it means the same at the creation.
+
+    That is so in one function, for a parameter or an attribute of one that the function does not bind anew.
+    """
+    function = facts.function(call)
+    texts = set()
+    for draw in draws:
+        given = next((k.value for k in draw.node.keywords if k.arg == "device"), None)
+        path = path_of(given) if given is not None else None
+        if path is None or facts.function(draw.node) is not function:
+            return ""
+        texts.add(path)
+    text = texts.pop() if len(texts) == 1 else ""
+    root = text.partition(".")[0]
+    if not text or "[" in text or function is None or root not in {p.arg for p in function.parameters}:
+        return ""
+    bound = (n for n in ast.walk(function.node) if isinstance(n, (ast.Name, ast.Attribute)))
+    return "" if any(isinstance(n.ctx, ast.Store) and path_of(n) in (root, text) for n in bound) else text
+
+
+def on_the_host_instead(facts: FileFacts, draw: Draw) -> ast.Call | None:
+    """The call that makes the generator of a sampler on a device, if nothing but samplers draws with it."""
+    ident = draw.generator.ident
+    call = ident[1] if isinstance(ident, tuple) and ident[0] == "new" else None
+    if not isinstance(call, ast.Call) or not facts.here(call):
+        return None
+    draws = [d for d in facts.records.draws if d.generator.ident == ident]
+    if not all(d.host for d in draws) or _escapes(facts, call, {d.node for d in draws}):
+        return None
+    return call if len(call.args) + len(call.keywords) == 1 else None
 
 
 def _escapes(facts: FileFacts, call: ast.Call, draws: set[ast.Call]) -> str:
@@ -108,7 +141,9 @@ def _escapes(facts: FileFacts, call: ast.Call, draws: set[ast.Call]) -> str:
         parent = facts.parents.get(node)
         if isinstance(parent, ast.Attribute):
             continue
-        if isinstance(parent, ast.keyword) and parent.arg == "generator" and facts.parents.get(parent) in draws:
+        if isinstance(parent, ast.keyword) and parent.arg == "generator":
+            parent = facts.parents.get(parent)
+        if parent in draws:
             continue
         return f"`{target}` is also used in other places, which may draw on the CPU"
     return ""

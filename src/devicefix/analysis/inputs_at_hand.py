@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.crossings import device_met
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.references import seen_as_tensor
+from devicefix.analysis.references import seen_as_tensor, self_name, weights
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -31,6 +31,29 @@ def device_at_hand(facts: FileFacts, function: FunctionInfo, node: ast.Call) -> 
         if not known and name in function.evidence.likely_tensors:
             return f"{name}.device"
     return device_met(facts, node)
+
+
+def own_weight(facts: FileFacts, function: FunctionInfo, node: ast.Call) -> str:
+    """``self.fc.weight.device`` in a method of a module that runs only once the module is built; "" if not known."""
+    scopes = [move.scope for move in facts.records.moves if move.call is node]
+    scopes = scopes or facts.records.scopes.get(node, [])
+    objects = facts.records.classes.get(function.cls, []) if function.cls is not None else []
+    name = self_name(scopes[0]) if scopes else ""
+    if not name or any(_while_building(scope) for scope in scopes):
+        return ""
+    common: list[str] | None = None
+    for obj in objects:
+        paths = [path for path, _, _ in sorted(weights(obj, obj.device, name), key=lambda found: found[2])]
+        common = paths if common is None else [path for path in common if path in paths]
+    return f"{common[0]}.device" if common else ""
+
+
+def _while_building(scope: Scope | None) -> bool:
+    while scope is not None:
+        if scope.function is not None and scope.function.name == "__init__":
+            return True
+        scope = scope.caller
+    return False
 
 
 def _given_tensors(name: str, scopes: list[Scope]) -> bool:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import instance_items
-from devicefix.analysis.loaders import batch, part
+from devicefix.analysis.loaders import batch, part, passes_batches_on
 from devicefix.analysis.values import KEPT_FLAGS, UNKNOWN, Kind, Value, any_element
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def member(value: Value, index: int | None) -> Value:
 def iterate(it: Interpreter, frame: Frame, value: Value, node: ast.expr, place: ast.AST) -> Value:
     """What a loop over a value binds in one turn. ``place`` is the ``for`` statement or the comprehension."""
     if value.kind is Kind.LOADER:
+        return batch(it, frame, value, place)
+    if passes_batches_on(value):
         return batch(it, frame, value, place)
     if value.kind is Kind.OBJECT:
         return instance_items.iterate(it, frame, value, place)

@@ -19,6 +19,7 @@ from devicefix.analysis.values import (
     Origin,
     Value,
     any_element,
+    elements,
     join,
     join_all,
 )
@@ -141,6 +142,16 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
     return marked
 
 
+def passes_batches_on(value: Value) -> bool:
+    """Whether a generator yields what a loader gave it, as it is: its user sees a loader."""
+    if value.kind is not Kind.SEQUENCE or value.data != "generator" or value.element is None:
+        return False
+    element = value.element
+    whole = element.is_tensor or (element.kind is Kind.UNKNOWN and element.has("likely_tensor"))
+    tensors = [element] if whole else [v for v in elements(element) if v.is_tensor]
+    return bool(tensors) and all(v.origins and all(o.kind == "batch" for o in v.origins) for v in tensors)
+
+
 @dataclass(frozen=True, slots=True)
 class AttributeKey:
     """A step into a batch that is an attribute of an object."""
@@ -195,4 +206,11 @@ def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
     return tuple(replace(o, path=(*o.path, key)) if o.kind == "batch" else o for o in origins)
 
 
-__all__ = ["batch", "data_loader", "dataset_item", "default_collate", "join", "join_all", "part"]
+def named_part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
+    """The origins of ``batch[key]``, where nothing more was known of the batch than what its entries are like."""
+    return tuple(
+        replace(o, path=(*o.path[:-1], key)) if o.kind == "batch" and o.path[-1:] == (None,) else o for o in origins
+    )
+
+
+__all__ = ["batch", "data_loader", "dataset_item", "default_collate", "join", "join_all", "named_part", "part"]

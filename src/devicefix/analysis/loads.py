@@ -43,7 +43,10 @@ GENERATOR_STATES = re.compile(r"rng|random", re.IGNORECASE)
 
 #: methods of dicts and modules through which the loaded thing is still the same or a part of it
 PASSING = frozenset({"get", "items", "values", "pop", "copy", "state_dict", "setdefault", "float", "half"})
-SILENT_METHODS = frozenset({"keys", "update", "clear", "eval", "train", "requires_grad_", "zero_grad"})
+SILENT_METHODS = frozenset(
+    {"keys", "update", "clear", "eval", "train", "requires_grad_", "zero_grad", "parameters", "named_parameters", "modules",
+     "named_modules", "children", "named_children"}
+)  # fmt: skip
 HARMLESS_CALLS = frozenset(
     {
         "print",
@@ -104,8 +107,10 @@ def open_loads(facts: FileFacts) -> Iterator[Load]:
         load = found.setdefault(step.node, Load(step.node, str(step.subject.data)))
         load.scopes.append(step.scope)
     for load in sorted(found.values(), key=lambda x: (x.call.lineno, x.call.col_offset)):
-        load.meetings = [m for m in facts.records.loaded_meetings if m.load is load.call]
         _Uses(facts, load).follow()
+        seen_through = not load.moved and not load.others  # a whole module may be moved anywhere
+        meetings = (m for m in facts.records.loaded_meetings if m.load is load.call)
+        load.meetings = [m for m in meetings if seen_through or not m.called]
         yield load
 
 
@@ -198,9 +203,8 @@ class _Uses:
     def argument(self, call: ast.Call, child: ast.AST, key: str) -> None:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if child is call.func:
-            # state.items(), saved.get("weights"): go on from the call
-            self.use_from(call, key)
-        elif name == "load_state_dict" and isinstance(call.func, ast.Attribute):
+            return  # a whole module, which is called: what it gives is something else
+        if name == "load_state_dict" and isinstance(call.func, ast.Attribute):
             if WITHOUT_TENSORS.search(ast.unparse(call.func.value)):
                 return
             self.load.states.append(call)

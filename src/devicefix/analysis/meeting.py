@@ -165,10 +165,11 @@ def loaded_origins(value: Value) -> tuple[Origin, ...]:
     return tuple(origin for origin in value.origins if origin.kind == "loaded") if value.origins else ()
 
 
-def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value]) -> None:
+def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value], called: bool = False) -> None:
     """Note operations in which something read by ``torch.load`` meets a tensor on an accelerator."""
     for value in values:
-        if not value.origins or not (value.kind is Kind.UNKNOWN or (value.is_tensor and value.device is None)):
+        unknown = value.kind is Kind.UNKNOWN or (value.kind in (Kind.TENSOR, Kind.MODULE) and value.device is None)
+        if not value.origins or not unknown:
             continue
         for origin in loaded_origins(value):
             if not isinstance(origin.node, ast.Call):
@@ -179,4 +180,6 @@ def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value
                     and not other.device.host
                     and (other.is_tensor or other.flags & {"likely_tensor", "moved"})
                 ):
-                    it.records.loaded_meetings.append(LoadedMeeting(origin.node, node, other.device, frame.scope()))
+                    it.records.loaded_meetings.append(
+                        LoadedMeeting(origin.node, node, other.device, frame.scope(), called)
+                    )

@@ -16,6 +16,7 @@ from devicefix.source.errors import SourceError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from devicefix.analysis.devices import Device
     from devicefix.analysis.project import Project
     from devicefix.analysis.values import Value
     from devicefix.source.outline import Outline
@@ -186,6 +187,7 @@ class ModuleInfo:
         self.project = project
         self.package = package  #: dotted package that relative imports start from
         self._outline = outline  #: of a file that is read for its definitions only
+        self.devices: dict[str, Device] = {}  #: global device variables, once the body of the file was looked at
         if outline is None:
             self.tree  # noqa: B018  # raises now what it has to raise
         self._functions: dict[ast.AST, FunctionInfo] = {}

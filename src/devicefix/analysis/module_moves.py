@@ -12,7 +12,7 @@ from devicefix.analysis.devices import Device
 from devicefix.analysis.facts import Step
 from devicefix.analysis.nested_values import map_members
 from devicefix.analysis.ownership import modules_inside
-from devicefix.analysis.values import Kind, Obj, Value, elements, module_objects
+from devicefix.analysis.values import Kind, Obj, Scope, Value, elements, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 def move_object(it: Interpreter, frame: Frame, node: ast.AST, base: Value, device: Device | None) -> None:
     """``module.to(device)``: parameters, buffers and registered modules move, plain attributes stay."""
-    it.records.steps.append(Step("move", node, base, frame.scope()))
+    scope = frame.scope()
+    it.records.steps.append(Step("move", node, base, scope))
     it.heap_version += 1
-    _move(it, base.data, device, set())
+    _move(it, base.data, device, set(), (scope, node))
 
 
 def settle(it: Interpreter, obj: Obj, device: Device | None) -> None:
@@ -31,25 +32,29 @@ def settle(it: Interpreter, obj: Obj, device: Device | None) -> None:
     _move(it, obj, device, set())
 
 
-def _move(it: Interpreter, obj: Obj, device: Device | None, seen: set[int]) -> None:
+def _move(
+    it: Interpreter, obj: Obj, device: Device | None, seen: set[int], by: tuple[Scope, ast.AST] | None = None
+) -> None:
     if id(obj) in seen:
         return
     seen.add(id(obj))
+    if obj.device != device:
+        obj.placed = by
     obj.device = device
     obj.origins = ()
     obj.version += 1
     for name, value in obj.attrs.items():
         if value.kind is Kind.OBJECT and value.data.is_module and not value.has("unregistered"):
-            _move(it, value.data, device, seen)
+            _move(it, value.data, device, seen, by)
         elif value.kind is Kind.MODULE:
             obj.attrs[name] = value.replace(device=device)
             for alternative in module_objects(value):
-                _move(it, alternative.data, device, seen)
+                _move(it, alternative.data, device, seen, by)
         elif value.is_tensor and (value.has("parameter") or value.has("buffer")):
             obj.attrs[name] = value.replace(device=device, origins=(), flags=value.flags - {"strayed"})
     for child in obj.children:
         for member in module_objects(child):
-            _move(it, member.data, device, seen)
+            _move(it, member.data, device, seen, by)
     # the tensors of a ParameterList are parameters
     obj.children = [c.replace(device=device, origins=()) if c.is_tensor else c for c in obj.children]
     _move_shared_parameters(obj, device)

@@ -62,6 +62,10 @@ def guess(frame: Frame, value: Value, path: str) -> Value:
         )  # fmt: skip
     if path in evidence.modules:
         return Value(
-            Kind.MODULE, device=value.device, ident=value.ident, flags=(value.flags & MAYBE_NONE) | {"guessed"}
+            Kind.MODULE,
+            device=value.device,
+            ident=value.ident,
+            flags=(value.flags & MAYBE_NONE) | {"guessed"},
+            origins=value.origins,
         )
     return value

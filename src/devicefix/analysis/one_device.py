@@ -13,7 +13,7 @@ from devicefix.analysis import classes, cuda_sites
 from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.inputs_at_hand import device_at_hand, rebound
+from devicefix.analysis.inputs_at_hand import device_at_hand, own_weight, rebound
 from devicefix.analysis.statements import target_names
 from devicefix.codemods.changes import Change, EditCall, InsertStatements, ReplaceExpression, Unwrap, UnwrapIf
 
@@ -86,6 +86,7 @@ class _NewVariable:
         self.anchor, self.where = variables.anchor()
         texts = {s.text for s in sites if ":" in s.text and "{" not in s.text}
         self.card = texts.pop() if len(texts) == 1 else "cuda"
+        self.elsewhere = any(s.kind != "location" for s in sites)  #: whether something else asks for the variable
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -150,6 +151,8 @@ def _targets(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
 
 def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewVariable) -> Unification | None:
     existing = variables.at(site.node)
+    if existing is None and site.kind == "location" and not new.elsewhere:
+        return None  # a file for the card, and nothing else here that needs a device
     if "{" in site.text:
         if existing is not None:
             note = (
@@ -162,7 +165,7 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
         if cuda_sites.is_distributed(facts, site):
             note = "the processes of `torch.distributed` have a card each, which `.cuda()` follows"
             return Unification(site.node, note=note)
-        own = _in_module(facts, site) or _beside_input(facts, site)
+        own = (_in_module(facts, site) or _beside_input(facts, site)) if site.kind != "location" else None
         if own is not None:
             device, note = own
             if not device and note == KEPT:
@@ -178,10 +181,7 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
 
 
 def _changes(site: Site, device: str) -> tuple[Change, ...]:
-    if site.kind == "keyword":
-        assert site.argument is not None
-        return (ReplaceExpression(site.argument, device),)
-    if site.kind == "to":
+    if site.kind in ("keyword", "location", "to"):
         assert site.argument is not None
         return (ReplaceExpression(site.argument, device),)
     given = [i for i, a in enumerate(site.node.args) if not _is_flag(a)]
@@ -222,10 +222,10 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
         ):
             return "", KEPT
         return "", "the module's own `.to(device)` should move it; what is moved in the constructor stays on that card"
-    device = device_at_hand(facts, function, site.node)
+    device = device_at_hand(facts, function, site.node) or own_weight(facts, function, site.node)
     if device:
         return device, ""
-    return "", "no tensor input is at hand to take the device from"
+    return "", "no tensor input or weight is at hand to take the device from"
 
 
 def _beside_input(facts: FileFacts, site: Site) -> tuple[str, str] | None:

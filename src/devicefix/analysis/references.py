@@ -11,6 +11,7 @@ from devicefix import torch_api
 from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import Device, parse_device, same
 from devicefix.analysis.evidence import Evidence
+from devicefix.analysis.moments import placed_later
 from devicefix.analysis.ownership import holds_parameters
 from devicefix.analysis.values import DType, Kind, Scope, Value, any_element
 
@@ -90,7 +91,7 @@ def references(
             elif raw.kind is Kind.UNKNOWN and scope.function is not None:
                 found.extend(_attributes(name, raw, device, scope))
         elif raw.kind is Kind.OBJECT and raw.data.is_module and name != self_name(scope) and not (raw.flags & DOUBTS):
-            if same(raw.data.device, device) and holds_parameters(raw.data):
+            if same(raw.data.device, device) and holds_parameters(raw.data) and not placed_later(raw.data, scope):
                 found.append(Reference(f"next({name}.parameters()).device", "", "module", None, 950 + index))
         elif raw.kind is Kind.OBJECT and name != self_name(scope) and not (raw.flags & DOUBTS):
             found.extend(_settings(name, raw.data, device))
@@ -178,8 +179,9 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
             and as_device(value) == device
         ):
             yield Reference(f"{name}.{attribute}", "", "variable", None, 320)
-    if obj.is_module and not (obj.device is not None and _is_being_built(scope)):
-        for owner, floating, rank in weights(obj, device, name):
+    building = obj.device is not None and _is_being_built(scope)
+    if obj.is_module and not building and not placed_later(obj, scope):
+        for owner, floating, rank in weights(obj, device, name, scope=scope):
             yield Reference(f"{owner}.device", owner, "weight", floating, rank)
 
 
@@ -193,8 +195,13 @@ def _is_being_built(scope: Scope) -> bool:
     return False
 
 
-def weights(obj: Obj, device: Device | None, path: str, depth: int = 2) -> Iterator[tuple[str, bool, int]]:
-    """Paths of parameters and buffers of a module that live on ``device``: (path, floating, rank)."""
+def weights(
+    obj: Obj, device: Device | None, path: str, depth: int = 2, scope: Scope | None = None
+) -> Iterator[tuple[str, bool, int]]:
+    """Paths of parameters and buffers of a module that live on ``device``, in ``scope`` already.
+
+    Each with whether it is floating, and its rank.
+    """
     for attribute, value in obj.attrs.items():
         if attribute.startswith("<") or value.flags & DOUBTS:
             continue
@@ -205,12 +212,14 @@ def weights(obj: Obj, device: Device | None, path: str, depth: int = 2) -> Itera
                 yield here, value.dtype is DType.FLOAT, 800
         elif value.kind is Kind.OBJECT and value.data.is_module:
             inner: Obj = value.data
+            if scope is not None and placed_later(inner, scope):
+                continue
             if inner.external and same(inner.device, device):
                 weight = _weight_of(inner)
                 if weight:
                     yield f"{here}.{weight}", True, 810
             elif depth > 0 and inner.cls is not None:
-                yield from ((p, f, r + 10) for p, f, r in weights(inner, device, here, depth - 1))
+                yield from ((p, f, r + 10) for p, f, r in weights(inner, device, here, depth - 1, scope))
 
 
 def _weight_of(obj: Obj) -> str:
@@ -229,8 +238,13 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
     if scope.function is None:
         return
     local = scope.function.locals
+    named: set[str] = set()
+    for name, known in scope.module.devices.items():
+        if known == device and name not in local and name not in scope.names:
+            named.add(name)
+            yield Reference(name, "", "variable", None, 900)
     for name, statements in scope.module.bindings.items():
-        if name in local or name in scope.names or len(statements) != 1:
+        if name in local or name in scope.names or name in named or len(statements) != 1:
             continue
         statement = statements[0]
         if isinstance(statement, ast.Assign) and _is_definition(statement.value, device):

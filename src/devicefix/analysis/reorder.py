@@ -69,6 +69,16 @@ def _block(facts: FileFacts, node: ast.AST, second: ast.stmt) -> tuple[ast.stmt,
     return None
 
 
+def enclosing_block(facts: FileFacts, statement: ast.stmt) -> list[ast.stmt] | None:
+    """The statements among which one stands."""
+    parent = facts.parents.get(statement)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(parent, field, None)
+        if isinstance(block, list) and statement in block:
+            return block
+    return None
+
+
 def moved_up(facts: FileFacts, first: ast.stmt, second: ast.stmt, block: list[ast.stmt]) -> Reordering | Refusal:
     """Whether ``second``, which moves a module, may come before ``first``."""
     call = _plain_move(second.body[0] if isinstance(second, ast.If) else second)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.device_arguments import either
 from devicefix.analysis.values import Value, join
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def merge(states: list[dict[str, Value]], partial: bool = True) -> dict[str, Val
             if known is None:
                 result[name] = value.replace(flags=value.flags | MAYBE_UNBOUND) if partial else value
             else:
-                result[name] = join(known, value)
+                result[name] = either(known, value) or join(known, value)
         if partial:
             for name in result.keys() - state.keys():
                 value = result[name]

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
-from devicefix.analysis.loaders import part
+from devicefix.analysis.loaders import named_part, part
 from devicefix.analysis.meeting import meet, meet_loaded
 from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, DType, Kind, Value, any_element, join
 
@@ -56,7 +56,10 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
             return found
         if isinstance(base.items, dict) and key is not None and base.element is None and base.items:
             return UNKNOWN
-        return any_element(base)
+        found = any_element(base)
+        if base.kind is Kind.MAPPING and found.is_tensor and found.origins and key is not None:
+            return found.replace(origins=named_part(found.origins, key))
+        return found
     if base.kind is Kind.SIZE:
         return Value(Kind.SIZE, sources=base.sources)
     if base.kind is Kind.NDARRAY:

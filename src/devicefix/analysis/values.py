@@ -215,6 +215,7 @@ class Obj:
     )
     version: int = 0
     hooks: tuple[Hook, ...] = ()  #: forward hooks, of a module
+    placed: tuple[Scope, ast.AST] | None = None  #: the move that brought it to its device, if one did
 
 
 #: how the identity of a tuple with named members begins

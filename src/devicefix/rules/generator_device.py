@@ -6,7 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.generators import MisplacedGenerator, generator_device, misplaced_generators
+from devicefix.analysis.generators import (
+    MisplacedGenerator,
+    generator_device,
+    misplaced_generators,
+    on_the_host_instead,
+)
 from devicefix.codemods.changes import EditCall
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -40,7 +45,9 @@ def _misplaced(facts: FileFacts, generator: MisplacedGenerator) -> Finding:
         note = "give it one that is on the CPU (`torch.Generator()`)"
         if not draw.host:
             note += ", or let it draw on that device"
-        return finding(facts, CODE, NAME, draw.node, message, note=note)
+        made = on_the_host_instead(facts, draw) if draw.host else None
+        repair = fix("create it on the CPU", _without_device(made)) if made is not None else None
+        return finding(facts, CODE, NAME, draw.node, message, fix=repair, note=note)
     message = (
         f"{short(call)} is {place(draw.generator.device)}, but {by} draws {place(draw.device)} with it, "
         f"at line {draw.node.lineno}"
@@ -51,6 +58,10 @@ def _misplaced(facts: FileFacts, generator: MisplacedGenerator) -> Finding:
         change = EditCall(call, set_keywords=(("device", device),), remove_positionals=(0,) if call.args else ())
         repair = fix(f"create the generator with `device={device}`", change, unsafe=doubt)
     return finding(facts, CODE, NAME, call, message, fix=repair, note=note, related=related)
+
+
+def _without_device(call: ast.Call) -> EditCall:
+    return EditCall(call, remove_positionals=(0,)) if call.args else EditCall(call, remove_keywords=("device",))
 
 
 def _shuffles(facts: FileFacts, call: ast.Call, name: str, cause: DefaultDevice) -> Finding:
@@ -79,8 +90,8 @@ device was changed to an accelerator (`torch.set_default_device("cuda")`): they 
 generator that they create on the CPU.
 """,
     fix_safety="""
-The fix creates the generator on the device on which numbers are drawn. On the CPU nothing changes, the random stream
-included. It is unsafe when the generator is also used in places that the analysis does not follow, and there is none
+The fix creates the generator on the device on which numbers are drawn; one that only samplers draw with is created on
+the CPU. On the CPU nothing changes, the random stream included. It is unsafe when the generator is also used in places that the analysis does not follow, and there is none
 when the generator also serves draws on the CPU, is the global one, or is created where nothing names the device.
 """,
     check=check,

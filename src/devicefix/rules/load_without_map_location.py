@@ -79,7 +79,8 @@ A checkpoint that was written on a card cannot be read on a machine without one 
 a CUDA device"), and on a machine with several, every process reads it onto the first. `map_location=` says where the
 tensors shall go instead.
 
-Loads are reported whose result reaches a `load_state_dict`, or meets tensors on a device. Loads under a test for the
+Loads are reported whose result reaches a `load_state_dict`, or meets tensors on a device; a whole module meets what
+it is called with. Loads under a test for the
 card, beside a branch that has `map_location`, of files that the same function has just saved, in data sets, and of
 PyTorch's own published weights are left alone.
 """,

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.bound_modules import move_after_unpacking
 from devicefix.analysis.order import Steps
 from devicefix.analysis.ownership import Ownership, holds_parameters
 from devicefix.analysis.unmoved import Unmoved, move_target, unmoved_modules
-from devicefix.codemods.changes import AppendToExpression
+from devicefix.codemods.changes import AppendToExpression, InsertStatements
 from devicefix.findings import Finding, Fix
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -66,6 +67,10 @@ def _repair(facts: FileFacts, unmoved: Unmoved) -> tuple[Fix | None, str]:
         return None, "its weights are made anew at every call and never trained: build it in `__init__`"
     target = move_target(facts, unmoved)
     if target is None:
+        unpacked = move_after_unpacking(facts, unmoved)
+        if unpacked is not None:
+            statement, line = unpacked
+            return fix(f"move it with `{line}`", InsertStatements(statement, (line,), "after")), ""
         return None, "no device is known where it is built: move it with `.to(…)` as soon as there is one"
     change = AppendToExpression(target.call, target.suffix)
     return fix(f"move it with `{target.suffix}`", change, unsafe=target.doubt), ""
@@ -87,8 +92,9 @@ A module that is built inside `forward` is reported too: moving it would hide th
 """,
     fix_safety="""
 The fix appends `.to(device)` to the call that builds the module. The device is named by what is there at that place:
-a device variable, an attribute such as `self.device`, or a tensor that is on the device already. Parameters,
-`state_dict` keys and values stay what they are.
+a device variable, an attribute such as `self.device`, or a tensor or module that is on the device already. Where a
+function builds it and gives it back together with other things, it is moved behind the line that unpacks them.
+Parameters, `state_dict` keys and values stay what they are.
 
 There is no fix where no device can be named yet, because the device variable is set later, and for modules with
 parameters that `forward` builds. It is unsafe where the inputs go to a device by name and only under a condition.

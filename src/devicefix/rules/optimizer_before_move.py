@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.evidence import path_of
 from devicefix.analysis.facts import Step
 from devicefix.analysis.order import LateMove, Steps, meeting_nodes
 from devicefix.analysis.ownership import Ownership
-from devicefix.analysis.reorder import Refusal, Reordering, moved_up, same_block
+from devicefix.analysis.reorder import Refusal, Reordering, enclosing_block, moved_up, same_block
 from devicefix.analysis.unmoved import unmoved_modules
 from devicefix.codemods.changes import MoveStatement
 from devicefix.findings import Finding
@@ -100,6 +101,8 @@ def _message(late: LateMove) -> str:
 def _order(facts: FileFacts, late: LateMove) -> Reordering | Refusal:
     """The way to bring the move before what it should precede."""
     nodes = meeting_nodes(late.before.scope, late.before.node, late.move.scope, late.move.node)
+    if late.kind == "use" and nodes is not None and nodes[1] is not late.move.node:
+        return _before_first_mention(facts, late)
     if nodes is None or not all(facts.here(node) for node in nodes):
         return Refusal("the two stand in different functions")
     if nodes[1] is not late.move.node:
@@ -113,6 +116,32 @@ def _order(facts: FileFacts, late: LateMove) -> Reordering | Refusal:
         if first is second:
             return Refusal("the move follows at once already")
     return moved_up(facts, first, second, block)
+
+
+def _before_first_mention(facts: FileFacts, late: LateMove) -> Reordering | Refusal:
+    """For a model that comes from elsewhere: move it before the function that moves it makes something of it."""
+    statement = facts.statement(late.move.node)
+    call = late.move.node
+    model = path_of(call.func.value) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    block = enclosing_block(facts, statement) if statement is not None else None
+    if statement is None or model is None or block is None or facts.function(call) is None:
+        return Refusal("the move happens inside a function that is called later")
+    before = block[: block.index(statement)]
+    first = next((s for s in before if _reads_parameters(s, model)), None)
+    if first is None:
+        return Refusal("the move happens inside a function that is called later")
+    return moved_up(facts, first, statement, block)
+
+
+def _reads_parameters(statement: ast.stmt, model: str) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in PARAMETERS and path_of(node.value) == model
+        for node in ast.walk(statement)
+    )
+
+
+#: how the parameters of a module are reached
+PARAMETERS = frozenset({"parameters", "named_parameters", "state_dict", "buffers", "named_buffers", "weight", "bias"})
 
 
 RULE = Rule(

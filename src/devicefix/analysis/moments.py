@@ -1,0 +1,39 @@
+"""Which of two places in the program is reached first."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from devicefix.analysis.values import Obj, Scope
+
+
+def placed_later(obj: Obj, scope: Scope) -> bool:
+    """Whether a module is brought to its device only after ``scope``: there it is still where it was built."""
+    return obj.placed is not None and _precedes(scope, *obj.placed)
+
+
+def _precedes(scope: Scope, other: Scope, node: ast.AST) -> bool:
+    """Whether ``scope`` is left before ``node`` is evaluated in ``other``; false where they share no function."""
+    first, second = _way(scope), _way(other)
+    for (function, statement, _), (other_function, other_statement, _) in zip(first, second, strict=False):
+        if function is not other_function or statement is None or other_statement is None:
+            return False
+        if statement is not other_statement:
+            return (statement.lineno, statement.col_offset) < (other_statement.lineno, other_statement.col_offset)
+    if len(first) <= len(second):
+        return False
+    call = first[len(second) - 1][2]  # by which the statement went on: it gives what is moved, or takes it
+    return call is not None and any(inner is call for inner in ast.walk(node))
+
+
+def _way(scope: Scope) -> list[tuple[object, ast.stmt | None, ast.AST | None]]:
+    """Functions with the statements and calls by which they went on, from the outermost inwards."""
+    way: list[tuple[object, ast.stmt | None, ast.AST | None]] = []
+    current, call = scope, None
+    while True:
+        way.append((current.function or current.module, current.statement, call))
+        if current.caller is None:
+            return way[::-1]
+        current, call = current.caller, current.call
