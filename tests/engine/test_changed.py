@@ -84,6 +84,18 @@ def test_a_part_of_a_statement_is_enough(repository: Path) -> None:
     assert lines() == [("a.py", 1)]
 
 
+def test_a_new_line_may_bring_out_what_an_old_one_does(repository: Path) -> None:
+    head = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n"
+    Path("net.py").write_text(f"{head}        bias = torch.ones(3)\n        return x.relu()\n")
+    commit()
+    Path("net.py").write_text(f"{head}        bias = torch.ones(3)\n        return x.relu() + bias\n")
+    found = [f for o in run(["net.py"], Settings(), filters=[changed_since("HEAD", ["net.py"])]) for f in o.findings]
+    assert [(f.code, f.span.start.line) for f in found] == [("DVF201", 7)]
+    commit()
+    Path("net.py").write_text(f"{head}        bias = torch.ones(3)\n        return x.relu() + bias\n\n\nb = 2\n")
+    assert not [f for o in run(["net.py"], Settings(), filters=[changed_since("HEAD", ["net.py"])]) for f in o.findings]
+
+
 def test_untracked_and_ignored_files_count_whole(repository: Path) -> None:
     Path("b.py").write_text(CODE)
     Path(".gitignore").write_text("c.py\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
@@ -131,6 +132,12 @@ def _union(kinds: list[str]) -> str:
     return f"optional {rest[0]}" if len(rest) < len(kinds) else rest[0]
 
 
+@cache
+def shows_tensor(name: str) -> bool:
+    """Whether hardly anything but a tensor has a method of this name."""
+    return name not in torch_api.NOT_ONLY_OF_TENSORS and torch_api.method(name) is not None
+
+
 def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
     """Read the uses of all names in a function (functions inside it included, for what they capture)."""
     strong: set[str] = set()
@@ -165,6 +172,9 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
             path = path_of(node.func)
             if path is not None:
                 called.add(path)
+                owner, dot, name = path.rpartition(".")
+                if dot and shows_tensor(name):
+                    likely[owner] += 1
             _read_call(node, module, strong, likely, joined)
         elif cls is ast.For or cls is ast.comprehension or cls is ast.AsyncFor:
             path = path_of(node.iter)

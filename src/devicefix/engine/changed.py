@@ -26,13 +26,17 @@ class Changed:
     tracked: frozenset[str]  #: real paths
 
     def hidden(self, seen: Seen) -> list[bool]:
-        """The findings that touch no added line."""
+        """The findings that touch no added line, neither themselves nor where they say that things meet."""
         path = os.path.realpath(seen.path)
         if path not in self.tracked or (seen.notebook and path in self.added):
             return [False] * len(seen.findings)
         stretches = self.added.get(path, ())
         return [
-            not any(first <= f.span.end.line and f.span.start.line <= last for first, last in stretches)
+            not any(
+                first <= span.end.line and span.start.line <= last
+                for span in (f.span, *(r.span for r in f.related if r.path == f.path))
+                for first, last in stretches
+            )
             for f in seen.findings
         ]
 

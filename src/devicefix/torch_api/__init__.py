@@ -74,9 +74,9 @@ by hand.
 ``canonical(name)``
     One name for what is offered under several. All look-ups apply it.
 
-Word lists (``evidence.py``): ``TENSOR_ONLY_ATTRIBUTES``, ``TENSOR_CALLS``, ``MODULE_ONLY_ATTRIBUTES``,
+Word lists (``evidence.py``): ``TENSOR_ONLY_ATTRIBUTES``, ``NOT_ONLY_OF_TENSORS``, ``MODULE_ONLY_ATTRIBUTES``,
 ``MOVE_METHODS``, ``DTYPE_METHODS``, ``MODULE_DTYPE_METHODS``, ``SHAPE_METHODS``, ``DTYPES``,
-``LEGACY_CONSTRUCTORS``, ``OPERATOR_METHODS``.
+``LEGACY_CONSTRUCTORS``.
 
 """
 
@@ -90,9 +90,8 @@ from devicefix.torch_api.evidence import (
     MODULE_DTYPE_METHODS,
     MODULE_ONLY_ATTRIBUTES,
     MOVE_METHODS,
-    OPERATOR_METHODS,
+    NOT_ONLY_OF_TENSORS,
     SHAPE_METHODS,
-    TENSOR_CALLS,
     TENSOR_ONLY_ATTRIBUTES,
 )
 from devicefix.torch_api.host_only import brought_along, host_callbacks, host_class, stays_on_cpu
@@ -110,11 +109,10 @@ __all__ = [
     "MODULE_DTYPE_METHODS",
     "MODULE_ONLY_ATTRIBUTES",
     "MOVE_METHODS",
-    "OPERATOR_METHODS",
+    "NOT_ONLY_OF_TENSORS",
     "OWNING_KEYWORDS",
     "OWNING_METHODS",
     "SHAPE_METHODS",
-    "TENSOR_CALLS",
     "TENSOR_ONLY_ATTRIBUTES",
     "AcceleratorCall",
     "ExternalClass",

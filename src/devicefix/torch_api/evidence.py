@@ -77,14 +77,13 @@ TENSOR_ONLY_ATTRIBUTES: Final = _words("""
     logdet slogdet matrix_exp cummax cummin to_dense is_coalesced take_along_dim resolve_conj
 """)
 
-#: Names that arrays or others have as well, but that show a tensor when they are called like this: with integers (or
-#: the size of
-#: something) only, ``ints``; with nothing, ``nothing``; with nothing or integers, ``size``.
-TENSOR_CALLS: Final[dict[str, str]] = {
-    "size": "size", "view": "ints", "dim": "nothing", "numel": "nothing", "t": "nothing", "expand": "ints",
-    "detach": "nothing",
-    "item": "nothing", "stride": "size", "data_ptr": "nothing", "chunk": "ints", "unfold": "ints", "topk": "ints",
-}  # fmt: skip
+#: Methods of tensors that dicts, lists, strings, numbers, modules or distributions have as well. A call of any other method
+#: of tensors shows that a value is one where it is likely to be one anyway (what ``forward`` is given).
+NOT_ONLY_OF_TENSORS: Final = _words("""
+    absolute add backward bfloat16 byte char cpu cuda detach double expand float half index int ipu is_pinned is_shared long mean mode mtia
+    musa mlu hpu npu numpy pin_memory requires_grad_ share_memory_ short sort split to type values xpu apply_ map_
+    register_hook subtract sum max min item tolist size dim numel is_complex is_signed is_floating_point
+""")
 
 #: Attributes that modules have and that tensors and the usual containers have not.
 MODULE_ONLY_ATTRIBUTES: Final = _words("""
@@ -94,12 +93,3 @@ MODULE_ONLY_ATTRIBUTES: Final = _words("""
     register_full_backward_hook register_backward_hook get_submodule set_submodule get_parameter get_buffer extra_repr
     gradient_checkpointing_enable
 """)
-
-#: Operators as methods, so that ``a + b`` can be looked up as ``method("add")``.
-OPERATOR_METHODS: Final[dict[str, str]] = {
-    "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "FloorDiv": "floor_divide", "Mod": "remainder",
-    "Pow": "pow",
-    "MatMult": "matmul", "BitAnd": "bitwise_and", "BitOr": "bitwise_or", "BitXor": "bitwise_xor",
-    "LShift": "bitwise_left_shift", "RShift": "bitwise_right_shift", "Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le",
-    "Gt": "gt", "GtE": "ge", "USub": "neg", "Invert": "bitwise_not",
-}  # fmt: skip
