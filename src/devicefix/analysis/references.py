@@ -112,7 +112,8 @@ def seen_as_tensor(function: FunctionInfo | None, name: str, value: Value) -> Va
         return value
     evidence: Evidence = function.evidence
     if name in evidence.tensors or (name in evidence.likely_tensors and value.has("likely_tensor")):
-        return Value(Kind.TENSOR, device=value.device, ident=value.ident, flags=value.flags & DOUBTS)
+        dtype = DType.FLOAT if name in evidence.floating else DType.UNKNOWN
+        return Value(Kind.TENSOR, device=value.device, dtype=dtype, ident=value.ident, flags=value.flags & DOUBTS)
     return value
 
 
