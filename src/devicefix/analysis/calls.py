@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     from devicefix.analysis.model import FunctionInfo, ModuleInfo
 
 
+#: methods whose result is where the receiver is, and a tensor if that is one
+AS_IT_WAS = frozenset(
+    {"float", "double", "half", "long", "int", "bool", "detach", "clone", "contiguous", "view", "reshape"}
+)
+
+
 def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
     """The value of a call expression."""
     function = it.evaluate(frame, node.func)
@@ -181,19 +187,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
                     Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"
                 ),
             )
-        if name in (
-            "float",
-            "double",
-            "half",
-            "long",
-            "int",
-            "bool",
-            "detach",
-            "clone",
-            "contiguous",
-            "view",
-            "reshape",
-        ):
+        if name in AS_IT_WAS:
             flags = frozenset({"likely_tensor"})
             return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))
         if loaded_origins(base) and (name in ("get", "pop") or gives_tensor(name)):
