@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 
 from analysis.running import codes, found, project_codes
+from devicefix.analysis.entry import analyse
+from devicefix.analysis.interpreter import TEXT_BUDGET
+from devicefix.analysis.project import Project
+from devicefix.settings import Settings
+from devicefix.source.text import SourceText
 
 BODY = "def run(device):\n    x = {ones}(3, device=device)\n    return x + {zeros}(3)\n"
 
@@ -146,3 +151,32 @@ def test_what_another_library_may_provide_is_not_taken_for_the_fallback(tmp_path
 def test_imports_that_lead_nowhere_are_unknown(tmp_path: Path, files: dict[str, str]) -> None:
     use = USE.format(imports="from layers import Layer", layer="Layer")
     assert project_codes(tmp_path, {**files, "main.py": use}, "main.py") == []
+
+
+def registry(folder: Path, models: int) -> str:
+    """A package of models that one file lists."""
+    folder.joinpath("zoo").mkdir()
+    folder.joinpath("zoo", "__init__.py").write_text("")
+    body = "".join(f"    def helper_{n}(self, x):\n        return self.fc(x) * {n}\n\n" for n in range(700))
+    for n in range(models):
+        folder.joinpath("zoo", f"m{n}.py").write_text(
+            "import torch\nfrom torch import nn\n\n\n"
+            f"class M{n}(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(3, 3)\n\n"
+            f"    def forward(self, x):\n        return self.fc(x)\n\n{body}"
+        )
+    imports = "".join(f"from zoo.m{n} import M{n}\n" for n in range(models))
+    table = ", ".join(f"'m{n}': M{n}" for n in range(models))
+    return f"import torch\n{imports}\nMODELS = {{{table}}}\n\n\ndef build(name, device):\n    return MODELS['m1']().to(device)(torch.ones(3))\n"
+
+
+def test_a_registry_does_not_bring_in_a_whole_library(tmp_path: Path) -> None:
+    text = registry(tmp_path, 40)
+    project = Project([tmp_path])
+    analyse(SourceText.from_text(text, tmp_path / "main.py"), project=project, settings=Settings())
+    assert project.parsed < TEXT_BUDGET + 60_000  # a definition may begin within the budget and end outside
+
+
+def test_a_short_registry_is_read(tmp_path: Path) -> None:
+    text = registry(tmp_path, 3)
+    line = text[: text.index("return MODELS")].count("\n") + 1
+    assert ("DVF201", line) in project_codes(tmp_path, {"main.py": text}, "main.py")

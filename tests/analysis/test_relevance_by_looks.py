@@ -32,6 +32,16 @@ HARMLESS = [
     pytest.param("def f(x):\n    raise ValueError(torch.zeros(3))", id="error"),
     pytest.param("class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n        self.sizes = [1, 2]\n        self.a = nn.Linear(n, n)\n    def forward(self, x):\n        return self.a(x)", id="plain-module"),
     pytest.param("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('m', torch.ones(3))\n        self.w = nn.Parameter(torch.zeros(3))", id="registered"),
+    pytest.param("def f(x, generator):\n    return torch.randn(2, generator=generator, device=x.device)", id="generator-of-a-caller"),
+    pytest.param("def f(x, g=None):\n    return [torch.randn(2, generator=g[i], device=x.device) for i in range(2)]", id="generators-of-a-caller"),
+    pytest.param("def f(x):\n    with torch.autocast('cuda'):\n        return x * 2", id="autocast"),
+    pytest.param("def f(x):\n    with torch.amp.autocast(device_type='cuda'):\n        return x * 2", id="device-type"),
+    pytest.param("def f(x):\n    return x * 2 if x.device.type == 'cuda' else x", id="compared"),
+    pytest.param("def f(x):\n    return x * 2 if x.device.type.startswith('cuda') else x", id="prefix"),
+    pytest.param("def f(net, x, batch_size):\n    return [net(x) for i in range(batch_size)]", id="range-of-batches"),
+    pytest.param("def f(net, x, batches):\n    for i in tqdm(range(batches)):\n        net(x)", id="progress-of-numbers"),
+    pytest.param("def f(x, d):\n    CHECK_SHAPE(x, ['B', 'N'])\n    return x.to(d)", id="built-and-dropped"),
+    pytest.param("class Net(nn.Module):\n    def __init__(self, sizes: tuple[int, int], n: int):\n        super().__init__()\n        self.sizes = sizes\n        self.a = nn.Linear(n, n)\n    def forward(self, x):\n        return self.a(x).view(self.sizes[0], -1)\nnet = Net((1, 2), 3)", id="numbers-by-annotation"),
 ]  # fmt: skip
 
 
@@ -57,6 +67,11 @@ DISGUISES = [
     pytest.param("SCALE = torch.ones(3)\ndef f(d):\n    return torch.ones(3, device=d) * SCALE", id="global"),
     pytest.param("def f(x):\n    return torch.randn(2, generator=torch.manual_seed(1), device=x.device)", id="generator"),
     pytest.param("def f(d):\n    g = torch.Generator(device=d)\n    return torch.randperm(6, generator=g)", id="generator-placed"),
+    pytest.param("def draw(d, g):\n    return torch.randn(2, generator=g, device=d)\ndef f(d):\n    return draw(d, torch.Generator())", id="generator-handed-on"),
+    pytest.param("from seeds import make\ndef f(d):\n    g = make()\n    return torch.randn(2, generator=g, device=d)", id="generator-from-elsewhere"),
+    pytest.param("def f(loader, net):\n    for x in loader[range(2)]:\n        net(x)", id="range-inside"),
+    pytest.param("class Net(nn.Module):\n    def __init__(self, layers: list[nn.Module]):\n        super().__init__()\n        self.layers = layers\n        self.a = nn.Linear(2, 2)\n    def forward(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return self.a(x)\nnet = Net([nn.Linear(2, 2)])", id="modules-by-annotation"),
+    pytest.param("class Net(nn.Module):\n    def __init__(self, layers: 'list'):\n        super().__init__()\n        self.layers = layers\n        self.a = nn.Linear(2, 2)\n    def forward(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return self.a(x)\nnet = Net([nn.Linear(2, 2)])", id="list-by-annotation"),
     pytest.param("def late(x):\n    net = nn.Linear(3, 3)\n    return net(x)\ndef run(d):\n    return late(torch.ones(2, 3).to(d))", id="built-in-another"),
     pytest.param("def make():\n    return nn.Linear(3, 3)\ndef run(d):\n    net = make()\n    return net(torch.ones(2, 3, device=d))", id="built-by-another"),
     pytest.param("def run(d):\n    nets = [nn.Linear(3, 3) for _ in range(2)]\n    x = torch.ones(2, 3, device=d)\n    for net in nets:\n        x = net(x)\n    return x", id="list-of-modules"),

@@ -17,6 +17,7 @@ ASSIGNED = [
     pytest.param("x = torch.ones(2)\nx.to(\n    device,  # the card\n).copy_(torch.zeros(2))\nreturn x", ["x = x.to("], id="lines"),
     pytest.param("ümlaut = torch.ones(2)\n'ß'; ümlaut.to(device).fill_(0)  # !\nreturn ümlaut", ["'ß'; ümlaut = ümlaut.to(device).fill_(0)  # !"], id="unicode"),
     pytest.param("x = torch.ones(2)\nx.to(device).uniform_(*(0, 1))  # !\nreturn x", ["x = x.to(device).uniform_(*(0, 1))  # !"], id="star-args"),
+    pytest.param("x = torch.ones(2)\nx.to(device).requires_grad_()  # !\nreturn x", ["x = x.to(device).requires_grad_()  # !"], id="requires-grad"),
 ]  # fmt: skip
 
 
@@ -65,7 +66,6 @@ SILENT = [
     pytest.param("x = torch.ones(2)\nx.to(torch.float64).add_(1)\nreturn x", id="dtype-only"),
     pytest.param("w = torch.ones(2)\nw.data.add_(w).to(torch.float64)\nreturn w", id="in-place-before-the-move"),
     pytest.param("m = nn.Linear(2, 2)\nm.to(device).requires_grad_(False)\nreturn m", id="module"),
-    pytest.param("x = torch.ones(2)\nx.to(device).requires_grad_()\nreturn x", id="requires-grad"),
     pytest.param("x = torch.ones(2)\nx.to(device).share_memory_()\nreturn x", id="share-memory"),
     pytest.param("torch.zeros(2).to(device).fill_(1)\nreturn 1", id="probe"),
     pytest.param("x = torch.ones(2)\nx.to(device).sum()\nreturn x", id="no-change-in-place"),

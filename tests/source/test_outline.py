@@ -63,6 +63,12 @@ PARTS = [
     "\n\n\ndef f():\n    pass\n\n\n\n",
     "class defect:\n    pass\nclassy = 1\ndefault = 2\n",
     "def \\\n  f():\n    pass\n",
+    'def f():\n    """\ntext in the first column\n"""\n    return 1\n',
+    'def f():\n    """\ndef g():\n    pass\n"""\n\n\ndef h():\n    pass\n',
+    'class A:\n    x = """\nclass B:\n"""\n    y = 1\n',
+    'x = """\ndef f():\n    pass\n"""\n\n\ndef g():\n    pass\n',
+    'x = g("""\nclass A:\n    pass\n""", """\ndef f():\n    pass\n""")\n',
+    "@deco('''\nclass A:\n    pass\n''')\ndef f():\n    pass\n\n\ndef g():\n    pass\n",
 ]
 
 
@@ -77,13 +83,8 @@ def test_parts(text: str, ends: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'def f():\n    """\ntext in the first column\n"""\n    return 1\n',
-        'def f():\n    """\ndef g():\n    pass\n"""\n\n\ndef h():\n    pass\n',
-        'class A:\n    x = """\nclass B:\n"""\n    y = 1\n',
         "def f(x=[\n1,\n2]):\n    pass\n",
         "def f(x=(\n1)):\n    pass\n",
-        'x = """\ndef f():\n    pass\n"""\n\n\ndef g():\n    pass\n',
-        'x = g("""\nclass A:\n    pass\n""", """\ndef f():\n    pass\n""")\n',
     ],
 )
 def test_what_does_not_stand_on_its_own_is_parsed_as_a_whole(text: str) -> None:
@@ -94,6 +95,23 @@ def test_what_does_not_stand_on_its_own_is_parsed_as_a_whole(text: str) -> None:
     assert asked
     assert set(whole) <= set(parts)
     assert {name: parts[name] for name in whole} == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = \"'''\"\ndef f():\n    pass\n\n\ndef g():\n    pass\nb = \"'''\"\n",
+        "def f():\n    pass  # '''\n\n\ndef g():\n    pass\n",
+        "def f():\n    return \"'''\"\n\n\n@deco\nclass A:\n    pass\n",
+        "x = 1  # '''\ndef f():\n    return '''\ndef g():\n    pass\n'''\n",
+    ],
+)
+def test_quotes_that_lead_astray(text: str) -> None:
+    try:
+        parts, whole, _ = both(text)
+    except SourceError:
+        return  # the caller parses it as a whole, then
+    assert parts == whole
 
 
 def test_only_what_is_asked_for_is_parsed() -> None:
@@ -119,7 +137,26 @@ def test_a_definition_that_is_no_python_is_missing() -> None:
     assert table.get("f") is None
 
 
-def test_imports_of_torch_inside_definitions() -> None:
-    text = "def f():\n    import torch.nn as nn\n    return nn\n\n\ndef g():\n    import os\n"
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import torch.nn as nn", ["import torch.nn as nn"]),
+        ("import os, torch", ["import os, torch"]),
+        ("from torch import (\n        nn,\n        optim,\n    )", ["from torch import nn, optim"]),
+        ("from torch import nn; x = 1  # why", ["from torch import nn"]),
+        ("from torch import nn, \\\n        optim", []),
+        ("import os", []),
+    ],
+)
+def test_imports_of_torch_inside_definitions(code: str, expected: list[str]) -> None:
+    text = f"def f():\n    {code}\n    return nn\n\n\ndef g():\n    import os\n"
     found = Outline(text, "m.py").with_torch()
-    assert [s.name for s in found if isinstance(s, ast.FunctionDef)] == ["f"]
+    assert [ast.unparse(s) for s in found if not isinstance(s, ast.FunctionDef)] == expected
+    if "\\" in code:
+        assert [s.name for s in found if isinstance(s, ast.FunctionDef)] == ["f"]
+
+
+def test_a_definition_that_was_parsed_gives_its_imports_too() -> None:
+    outline = Outline("def f():\n    import torch.nn as nn\n", "m.py")
+    outline.statements("f")
+    assert [s.name for s in outline.with_torch() if isinstance(s, ast.FunctionDef)] == ["f"]

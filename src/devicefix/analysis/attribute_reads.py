@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis import distributions
 from devicefix.analysis.class_attributes import class_value
-from devicefix.analysis.classes import find_method
+from devicefix.analysis.classes import ancestry, find_method
 from devicefix.analysis.devices import Device
 from devicefix.analysis.facts import Step
 from devicefix.analysis.values import UNKNOWN, Closure, DType, Kind, Obj, Value
@@ -58,9 +58,15 @@ def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: 
         return UNKNOWN
     if obj.is_module and name in MODULE_METHODS:
         return Value(Kind.METHOD, data=(base, name))
-    if obj.cls is not None and obj.assumed:
-        return Value(Kind.METHOD, data=(base, name), ident=("attr", id(obj), name))
+    if obj.is_module and obj.cls is not None and name in PARAMETERS and _inherits_parameters(it, obj.cls):
+        return _parameter_of(obj, name)
     return Value(Kind.METHOD, data=(base, name), ident=("attr", id(obj), name))
+
+
+def _inherits_parameters(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether a class of the project derives from a layer of torch, ``nn.Linear`` say, that has a weight."""
+    found = (torch_api.module_class(name) for name in ancestry(it, cls)[1])
+    return any(fact is not None and fact.weight for fact in found)
 
 
 MODULE_METHODS = frozenset(
@@ -77,7 +83,7 @@ MODULE_METHODS = frozenset(
 def _as_read(obj: Obj, value: Value) -> Value:
     """A registered tensor is wherever its module is."""
     if value.is_tensor and (value.has("parameter") or value.has("buffer")):
-        if obj.device is not None:
+        if obj.device is not None and not value.has("strayed"):
             return value.replace(device=obj.device, origins=())
         if obj.origins and (value.device is None or value.device.host):
             return value.replace(origins=obj.origins)  # it is the module that somebody has to move
@@ -132,18 +138,7 @@ def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Va
         return distributions.attribute(base, name) or Value(Kind.METHOD, data=(base, name))
     fact = torch_api.module_class(obj.external)
     if fact is not None and (name in PARAMETERS or name.startswith(("weight_", "bias_"))):
-        flags = {"parameter", "leaf"}
-        if not name.startswith("running_") and ".loss." not in obj.external and not obj.external.endswith("Loss"):
-            flags.add("requires_grad")
-        return Value(
-            Kind.TENSOR,
-            device=obj.device,
-            dtype=DType.FLOAT,
-            rank=-1,
-            origins=obj.origins,
-            flags=frozenset(flags),
-            ident=("attr", id(obj), name),
-        )
+        return _parameter_of(obj, name)
     if name in MODULE_METHODS or obj.is_module:
         if name not in MODULE_METHODS and fact is None:
             return Value(Kind.UNKNOWN, device=obj.device, ident=("attr", id(obj), name), sources=(base,), data=name)
@@ -151,3 +146,19 @@ def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Va
     if name == "data" and obj.arguments:
         return Value(Kind.UNKNOWN, device=obj.device, ident=("attr", id(obj), name))
     return Value(Kind.METHOD, data=(base, name), ident=("attr", id(obj), name), device=obj.device)
+
+
+def _parameter_of(obj: Obj, name: str) -> Value:
+    """``weight`` and its like of a layer of torch, or of one that derives from it."""
+    flags = {"parameter", "leaf"}
+    if not name.startswith("running_") and ".loss." not in obj.external and not obj.external.endswith("Loss"):
+        flags.add("requires_grad")
+    return Value(
+        Kind.TENSOR,
+        device=obj.device,
+        dtype=DType.FLOAT,
+        rank=-1,
+        origins=obj.origins,
+        flags=frozenset(flags),
+        ident=("attr", id(obj), name),
+    )

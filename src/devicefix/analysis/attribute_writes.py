@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import distributions
-from devicefix.analysis.classes import has_unseen_base
+from devicefix.analysis.classes import has_unseen_base, is_record_class
 from devicefix.analysis.facts import AttributeWrite
 from devicefix.analysis.module_moves import escape
 from devicefix.analysis.nested_values import map_members
@@ -34,13 +34,7 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         escape(it, [value])  # the base may be a module, or place what its instances hold
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
     if old is not None and old.has("buffer") and value.is_tensor:
-        value = value.replace(flags=value.flags | {"buffer"})
-        if obj.device is not None:
-            value = value.replace(
-                device=obj.device
-                if value.device is not None and value.device.host and not value.origins
-                else value.device
-            )
+        value = _new_buffer(frame, obj, value)
     elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
         value = value.replace(device=None, origins=())  # the same object wherever it is moved, by whoever owns it
     elif value.is_tensor and not obj.is_module and value.has("buffer") and statement is not None:
@@ -69,6 +63,8 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         and statement is not None
     ):
         value = _collection(it, frame, obj, name, statement, value)
+    elif obj.is_module and statement is not None and _is_new_record(value, statement) and _is_being_built(frame, obj):
+        _mark_fields(frame, obj, name, statement, value.data)
     if frame.conditions and old is not None and old is not value and obj is not frame.self_object:
         value = join(old, value)
     obj.attrs[name] = value
@@ -78,6 +74,20 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         from devicefix.analysis.parameter_data import replaced
 
         replaced(it, obj, name, value, old)
+
+
+def _new_buffer(frame: Frame, obj: Obj, value: Value) -> Value:
+    """What takes the place of a buffer: it is where it was made until the module is moved again."""
+    value = value.replace(flags=value.flags | {"buffer"})
+    if obj.device is None:
+        return value
+    made_on_host = value.device is not None and value.device.host
+    if not made_on_host:
+        return value
+    if not value.origins:
+        return value.replace(device=obj.device)
+    settled = not obj.device.host and obj is frame.self_object and not obj.assumed
+    return value.replace(flags=value.flags | {"strayed"}) if settled else value
 
 
 def _kept_here(frame: Frame, value: Value, obj: Obj, name: str) -> bool:
@@ -132,6 +142,23 @@ def _collection(it: Interpreter, frame: Frame, obj: Obj, name: str, statement: a
         return inner if inner.flags >= distributions.FROM_NUMBER else mark(inner)
 
     return mark(value) if value.kind is Kind.OBJECT else map_members(value, mark)
+
+
+def _is_new_record(value: Value, statement: ast.stmt) -> bool:
+    """``self.prior = Moments(torch.zeros(3), torch.ones(3))``: an instance of a data class that has no other name."""
+    if value.kind is not Kind.OBJECT or value.data.is_module or value.data.cls is None:
+        return False
+    made_here = isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, ast.Call)
+    return made_here and "to" not in value.data.cls.methods and is_record_class(value.data.cls)
+
+
+def _mark_fields(frame: Frame, obj: Obj, name: str, statement: ast.stmt, held: Obj) -> None:
+    """Tensors in the fields of such an instance are as far out of reach as those in a tuple."""
+    for field, inner in held.attrs.items():
+        if inner.is_tensor and inner.device is not None and inner.device.host and not inner.has("buffer"):
+            if inner.origins and all(origin.kind == "factory" for origin in inner.origins):
+                origin = _attribute_origin(frame, obj, name, statement, inner.origins, "collection")
+                held.attrs[field] = inner.replace(origins=(origin,))
 
 
 def _nobody_moved(obj: Obj) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import computed_attributes
 from devicefix.analysis.attribute_writes import write_attribute
 from devicefix.analysis.facts import HostRead
+from devicefix.analysis.meeting import meet
 from devicefix.analysis.subscripts import rebind
 from devicefix.analysis.values import (
     NONE,
@@ -186,8 +187,11 @@ def _sum(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Valu
         from devicefix.analysis.operators import combine
 
         member = any_element(value)
+        start = args.get(1, "start") or NUMBER
         if member.is_tensor:
-            return combine([member, NUMBER], member.device)
+            operands = [(start, args.nodes[1] if len(args.nodes) > 1 else None), (member, None)]
+            device = meet(it, frame, node, "+", operands, dtype="arithmetic") if start.is_tensor else member.device
+            return combine([member, start], device)
         return Value(Kind.UNKNOWN, device=member.device, flags=member.flags & {"likely_tensor"})
     if value.is_tensor:
         return value.replace(ident=None, rank=None)
@@ -238,8 +242,6 @@ def _getattr(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> 
     base, name = args.get(0), args.get(1)
     if base is None or name is None:
         return UNKNOWN
-    if isinstance(name.data, str) and base.kind is not Kind.EXTERNAL:
-        return attribute(it, frame, base, name.data)
     if isinstance(name.data, str):
         return attribute(it, frame, base, name.data)
     if base.kind is Kind.OBJECT and COMPUTED in base.data.attrs:

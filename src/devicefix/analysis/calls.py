@@ -16,7 +16,6 @@ from devicefix.analysis import (
     instances,
     opaque,
     records,
-    standard_library,
     tensor_methods,
     tokenizers,
     workers,
@@ -32,17 +31,10 @@ from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
 from devicefix.analysis.module_moves import escape, move_object, moved_itself
 from devicefix.analysis.object_methods import call_object_method
+from devicefix.analysis.passed_functions import PARTIAL, call_partial
 from devicefix.analysis.tensor_methods import gives_tensor
 from devicefix.analysis.tensor_moves import move_target
-from devicefix.analysis.values import (
-    NONE,
-    UNKNOWN,
-    Closure,
-    Kind,
-    Value,
-    any_element,
-    join_all,
-)
+from devicefix.analysis.values import NONE, UNKNOWN, Closure, Kind, Value, any_element, join_all
 
 if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
@@ -54,7 +46,7 @@ def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
     function = it.evaluate(frame, node.func)
     args = arguments(it, frame, node)
     result = apply(it, frame, node, function, args)
-    if result.kind is Kind.OBJECT and result.data.is_module:
+    if result.is_module:
         it.records.values[node].append(result)
     elif result.kind is Kind.OBJECT and function.kind is not Kind.CLASS:
         encodings.mark_encoding(it, frame, node, result)
@@ -135,8 +127,7 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
     if kind is Kind.CLASS:
         return instances.instantiate(it, frame, node, function.data, args)
     if kind is Kind.OBJECT:
-        whole = standard_library.completed(function, args)
-        return apply(it, frame, node, *whole) if whole else call_instance(it, frame, node, function, args)
+        return call_instance(it, frame, node, function, args)
     if kind is Kind.MODULE:
         return call_alternatives(it, frame, node, function, args)
     if kind is Kind.UNKNOWN:
@@ -214,6 +205,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, function: Value, 
     name: str = function.data[1]
     if receiver.kind in (Kind.SEQUENCE, Kind.EXTERNAL) and records.field_names(receiver):
         return records.call_method(receiver, name, args) or builtins.call_method(it, frame, node, receiver, name, args)
+    if name == PARTIAL:
+        return call_partial(it, frame, node, receiver, args)
     if len(function.data) == 3:  # a method of the project
         result = call_closure(it, frame, Closure(function.data[2]), args, receiver, node=node)
         if name in torch_api.MOVE_METHODS and receiver.kind is Kind.OBJECT:
@@ -250,6 +243,7 @@ def call_closure(
     if instead is not None:
         return decorators.call_instead(it, frame, instead, args, receiver, node)
     if body in it.active:
+        it.recursive[info] = closure
         return passed_over(receiver, node)
     if closure.bare and receiver is None and info.cls is not None:
         receiver, args = decorators.receiver_apart(info, args)

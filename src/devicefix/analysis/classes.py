@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
@@ -178,11 +179,15 @@ def is_named_tuple(it: Interpreter, cls: ClassInfo) -> bool:
 
 def is_dataclass(cls: ClassInfo) -> bool:
     """Whether a decorator makes it a data class."""
-    import ast
-
     for decorator in cls.node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
         if name in ("dataclass", "define", "attrs", "frozen", "mutable", "s"):
             return True
     return False
+
+
+def is_record_class(cls: ClassInfo) -> bool:
+    """Whether a class only names its fields: a data class or a named tuple, by the look of its definition."""
+    names = (b.attr if isinstance(b, ast.Attribute) else getattr(b, "id", "") for b in cls.node.bases)
+    return is_dataclass(cls) or "NamedTuple" in names

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import classes, own_moves
+from devicefix.analysis import classes, own_moves, workers
 from devicefix.analysis.crossings import scratch_calls
 from devicefix.analysis.evidence import path_of, torch_path
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Site:
     """One expression that puts something on CUDA by name."""
 
     node: ast.Call
-    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``), ``location``
+    kind: str  #: ``cuda`` (``x.cuda()``), ``to`` (``x.to("cuda")``), ``keyword`` (``device="cuda"``, ``map_location="cuda"``)
     text: str  #: ``cuda`` or ``cuda:1``
     argument: ast.expr | None = None  #: the literal that names the device
     guard: ast.AST | None = None  #: the ``if`` or conditional expression that protects it
@@ -62,20 +63,16 @@ def _site(facts: FileFacts, node: ast.Call) -> Site | None:
                 text = device_literal(facts, value)
                 if text:
                     return Site(node, "to", text, value)
+    if len(node.args) > 1 and torch_path(facts.module, function) == "torch.load":
+        text = device_literal(facts, node.args[1])
+        if text:
+            return Site(node, "keyword", text, node.args[1])
     for keyword in node.keywords:
-        if keyword.arg == "device":
-            text = device_literal(facts, keyword.value)
-            if text and _makes_tensors(facts, node):
-                return Site(node, "keyword", text, keyword.value)
-        elif keyword.arg == "map_location" and torch_path(facts.module, function) in LOADS:
+        if keyword.arg == "map_location" or (keyword.arg == "device" and _makes_tensors(facts, node)):
             text = device_literal(facts, keyword.value)
             if text:
-                return Site(node, "location", text, keyword.value)
+                return Site(node, "keyword", text, keyword.value)
     return None
-
-
-#: what reads tensors from a file to a device
-LOADS = frozenset({"torch.load", "torch.jit.load", "torch.hub.load_state_dict_from_url"})
 
 
 def _cuda_index(node: ast.Call) -> str | None:
@@ -144,7 +141,7 @@ def _makes_tensors(facts: FileFacts, node: ast.Call) -> bool:
 def _excused(facts: FileFacts, site: Site) -> bool:
     """Overrides of the move itself, other objects with a method of that name, loaders' workers, ``map_location``."""
     node = site.node
-    if _comes_back(facts, site):
+    if _comes_back(facts, site) or _reached_by_workers(facts, site):
         return True
     if site.kind == "cuda" and isinstance(node.func, ast.Attribute):
         receiver = node.func.value
@@ -216,6 +213,15 @@ def _comes_back(facts: FileFacts, site: Site) -> bool:
             if any(path_of(value) is not None for value in given):
                 return True
     return False
+
+
+def _reached_by_workers(facts: FileFacts, site: Site) -> bool:
+    """Whether a data set calls the helper around a site: in a worker no spelling of the device is right."""
+    if not (facts.records.item_methods or facts.records.callbacks):
+        return False
+    found = workers.worker_functions(facts)
+    scopes = [*facts.records.scopes.get(site.node, ()), *(m.scope for m in facts.records.moves if m.call is site.node)]
+    return any(workers.worker_of(scope, found) is not None for scope in scopes)
 
 
 def worker_functions(facts: FileFacts) -> set[str]:
@@ -310,9 +316,10 @@ def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
 def ranks_in_use(facts: FileFacts) -> ast.AST | None:
     """Code that places each process on a card of its own: ``set_device``, process groups."""
     for node in facts.nodes(ast.Call):
-        path = path_of(node.func) or ""
-        last = path.rpartition(".")[2]
-        if last in ("init_process_group", "DistributedDataParallel", "DDP") or path.endswith("cuda.set_device"):
+        last = last_name(node.func)
+        if last in ("init_process_group", "DistributedDataParallel", "DDP"):
+            return node
+        if last == "set_device" and (path_of(node.func) or "").endswith("cuda.set_device"):
             return node
     return None
 
@@ -335,10 +342,8 @@ def in_host_class(facts: FileFacts, node: ast.AST) -> bool:
     current = facts.parents.get(node)
     while current is not None:
         if isinstance(current, ast.ClassDef):
-            name = current.name
-            return name.endswith(classes.HOST_SUFFIXES) or any(
-                (path_of(b) or "").rpartition(".")[2].endswith(classes.HOST_SUFFIXES) for b in current.bases
-            )
+            bases = [last_name(base) for base in current.bases]
+            return "Module" not in bases and any(n.endswith(classes.HOST_SUFFIXES) for n in (current.name, *bases))
         current = facts.parents.get(current)
     return False
 

@@ -155,6 +155,8 @@ class DeviceVariables:
             return None
         for name in NAMES:
             path = f"{first}.{name}"
+            if function.name not in (name, "__init__") and self._says_where(cls, name):
+                return DeviceVariable(path, "self")
             written = [
                 n
                 for n in ast.walk(cls)
@@ -184,6 +186,14 @@ class DeviceVariables:
                 ):
                     return DeviceVariable(path, "self")
         return None
+
+    def _says_where(self, cls: ast.ClassDef, name: str) -> bool:
+        """Whether a class has a property of that name that returns where something is."""
+        method = self.facts.module.class_(cls).methods.get(name)
+        if method is None or not method.is_property or isinstance(method.node, ast.Lambda):
+            return False
+        last = method.node.body[-1]
+        return isinstance(last, ast.Return) and isinstance(last.value, ast.Attribute) and last.value.attr == "device"
 
     def _values(self, cls: ast.ClassDef, path: str) -> list[ast.expr]:
         return [
@@ -252,8 +262,12 @@ class DeviceVariables:
 
 def _holder(path: str) -> bool:
     """Whether ``x.device`` reads a setting (``args.device``) and not where a tensor is."""
-    base = path.partition(".")[0]
-    return base in (
+    return is_holder(path.partition(".")[0])
+
+
+def is_holder(name: str) -> bool:
+    """Whether a name is one that settings go by."""
+    return name in (
         "args",
         "cfg",
         "config",

@@ -40,7 +40,7 @@ def dropped_moves(facts: FileFacts) -> Iterator[Dropped]:
     """Every move of a tensor (or of a container that copies) whose result is dropped, in source order."""
     by_call: dict[ast.Call, list[Move]] = {}
     for move in facts.records.moves:
-        if facts.here(move.call):
+        if isinstance(move.scope.statement, ast.Expr) and facts.here(move.call):
             by_call.setdefault(move.call, []).append(move)
     for call in sorted(by_call, key=lambda c: (c.lineno, c.col_offset)):
         moves = by_call[call]
@@ -79,7 +79,7 @@ def _dropping_statement(facts: FileFacts, call: ast.Call) -> tuple[ast.Expr | No
             and not parent.attr.endswith("__")
         ):
             return None, ""
-        if parent.attr in ("requires_grad_", "share_memory_"):
+        if parent.attr == "share_memory_":
             return None, ""
         chained = parent.attr
         parent, call = facts.parents.get(outer), outer

@@ -12,7 +12,7 @@ from devicefix.analysis.depth import room_for_depth
 from devicefix.analysis.device_arguments import global_devices
 from devicefix.analysis.devices import Device, symbol
 from devicefix.analysis.evidence import annotation_kind
-from devicefix.analysis.facts import FileFacts
+from devicefix.analysis.facts import FileFacts, Records
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.mentions import Reader
@@ -47,7 +47,8 @@ def analyse(
     Raises :class:`devicefix.source.SourceError` when the file cannot be parsed.
     """
     module = project.add(source.path, source)
-    it = Interpreter(project, settings)
+    records = Records()
+    it = Interpreter(project, settings, records)
     it.home = module
     it.limit(len(source.lines))
     frozen = gc.isenabled()
@@ -56,13 +57,14 @@ def analyse(
         with room_for_depth():
             it.relevance = None if everything else relevance or Relevance(module.tree)
             if it.relevance is not None and not it.relevance.functions:
-                return FileFacts(module, it.records, settings, silent="cuda" not in source.text)
+                return FileFacts(module, records, settings, silent="cuda" not in source.text)
             _run_module(it, module)
             _run_unreached(it, module)
     finally:
+        it.close()
         if frozen:
             gc.enable()
-    return FileFacts(module, it.records, settings)
+    return FileFacts(module, records, settings)
 
 
 def _run_module(it: Interpreter, module: ModuleInfo) -> None:
@@ -110,6 +112,10 @@ def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
     for info, names in list(it.pending):
         if _unreached(it, info.node):
             run_function(it, info, names)
+    for info, closure in list(it.recursive.items()):
+        # what a function gives to itself was not followed: a tensor in a dict in a list
+        if info.cls is None and info.module is module and it.matters(info.node):
+            run_function(it, info, closure.names)
 
 
 def _unreached(it: Interpreter, node: ast.AST) -> bool:
@@ -207,6 +213,7 @@ def run_function(it: Interpreter, info: FunctionInfo, outer: MutableMapping[str,
     device = None if host else symbol(("root", info.node))
     frame = Frame(info.module, info, parameters(info, device), outer=outer, assumed=True)
     run_body(it, frame, info)
+    it.recursive.pop(info, None)  # seen with anything now
 
 
 def parameters(

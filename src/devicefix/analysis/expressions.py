@@ -13,6 +13,7 @@ from devicefix.analysis.displays import comprehension, dict_comprehension, dict_
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.iteration import member
 from devicefix.analysis.names import guess, load_name
+from devicefix.analysis.texts import text_ident
 from devicefix.analysis.values import (
     KEPT_FLAGS,
     MAYBE_NONE,
@@ -61,7 +62,7 @@ def _joined(it: Interpreter, frame: Frame, node: ast.JoinedStr) -> Value:
         elif isinstance(piece, ast.FormattedValue):
             it.evaluate(frame, piece.value)
             text += "{}"
-    return Value(Kind.STRING, data=None if "{}" in text else text, ident=("text", ast.unparse(node)), sources=())
+    return Value(Kind.STRING, data=None if "{}" in text else text, ident=text_ident(node), sources=())
 
 
 def _conditional(it: Interpreter, frame: Frame, node: ast.IfExp) -> Value:

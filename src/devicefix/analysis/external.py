@@ -16,6 +16,7 @@ from devicefix.analysis import (
     hooks,
     loaders,
     numpy_calls,
+    passed_functions,
     prepared,
     records,
     standard_library,
@@ -60,6 +61,8 @@ def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argumen
     workers.record_external(it, frame, node, name, args)
     if root == "torch":
         draws.record_shuffle(it, frame, node, name, args)
+    if name.startswith("torch.Tensor."):
+        return passed_functions.call_unbound(it, frame, node, name.removeprefix("torch.Tensor."), args)
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(it, frame, node, args)
@@ -315,10 +318,6 @@ def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Val
     return Value(Kind.SEQUENCE, items=(result,), data="tuple")
 
 
-def _namespace(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    return Value(Kind.UNKNOWN, ident=("call", node))
-
-
 _HANDLERS: dict[str, Handler] = {
     "torch.nn.register_module_forward_pre_hook": hooks.register_global,
     "torch.nn.register_module_forward_hook": hooks.register_global,
@@ -355,10 +354,10 @@ _HANDLERS: dict[str, Handler] = {
     "torch.nn.utils.weight_norm": _same,
     "torch.nn.utils.spectral_norm": _same,
     "torch.autograd.grad": _grad,
-    "argparse.ArgumentParser": _namespace,
     **copies.HANDLERS,
     **datasets.HANDLERS,
     **distributions.HANDLERS,
+    **passed_functions.HANDLERS,
     **records.HANDLERS,
     **standard_library.HANDLERS,
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.tree_index import walk
+
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
 
@@ -64,7 +66,7 @@ def _is_main(facts: FileFacts, node: ast.AST) -> bool:
 def _chooses(node: ast.IfExp | ast.If) -> bool:
     """``"cuda" if torch.cuda.is_available() else "cpu"``, as an expression or as a statement."""
     asks = ("is_available", "device_count")
-    if not any(isinstance(n, ast.Attribute) and n.attr in asks for n in ast.walk(node.test)):
+    if not any(isinstance(n, ast.Attribute) and n.attr in asks for n in walk(node.test)):
         return False
     arms: list[ast.AST] = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [*node.body, *node.orelse]
     texts = {n.value for arm in arms for n in ast.walk(arm) if isinstance(n, ast.Constant) and isinstance(n.value, str)}

@@ -105,6 +105,10 @@ def _static(it: Interpreter, module: ModuleInfo, name: str) -> Value | None:
     from devicefix.analysis.frames import Frame
     from devicefix.analysis.values import join
 
+    if module is not it.home:
+        it.text_budget -= module.size(name)
+        if it.text_budget < 0:
+            return UNKNOWN
     result: Value | None = None
     for statement in module.bindings.get(name, ()):
         value: Value

@@ -39,11 +39,13 @@ def is_product(name: str) -> bool:
 class Keeping:
     """The attributes and local names that one function binds."""
 
-    __slots__ = ("built", "flows", "holding", "lists", "locals", "made", "parameters")
+    __slots__ = ("built", "flows", "given", "holding", "lists", "locals", "made", "parameters")
 
     def __init__(self, arguments: ast.arguments) -> None:
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
         self.parameters = {a.arg for a in every if a is not None}
+        #: those that may be lists of modules or tensors: not the ones that are said to be numbers or text
+        self.given = {a.arg for a in every if a is not None and not (a.annotation and _is_plain(a.annotation))}
         self.locals: set[str] = set()  #: names that may stand for a list
         self.made: set[str] = set()  #: names that may stand for a tensor made here
         self.flows: dict[str, set[str]] = {}  #: the sources of what each name may stand for, or have in it
@@ -58,6 +60,7 @@ class Keeping:
         self.made |= inner.made
         self.built |= inner.built
         self.parameters |= inner.parameters
+        self.given |= inner.given
         for mine, other in ((self.flows, inner.flows), (self.holding, inner.holding)):
             for name, sources in other.items():
                 mine.setdefault(name, set()).update(sources)
@@ -76,7 +79,7 @@ class Keeping:
             name for name, (lists, contents) in self.lists.items()
             if ((not lists.isdisjoint(listed) or (lists == {"append"} and name not in self.built))
                 and self._holds(contents))
-            or (name in unpacked and not lists.isdisjoint(self.parameters))
+            or (name in unpacked and not lists.isdisjoint(self.given))
         }  # fmt: skip
 
     def _holds(self, sources: Set[str]) -> bool:
@@ -222,6 +225,24 @@ def sources_of(*values: ast.expr) -> set[str]:
         if not names.isdisjoint(found):
             found = (found - names) | sources_of(iterable)
     return found
+
+
+#: names of which the annotations of numbers and text are made
+_PLAIN_TYPES = frozenset(
+    {"int", "float", "bool", "str", "bytes", "tuple", "Tuple", "list", "List", "Sequence", "Iterable", "Optional", "Union",
+     "Literal", "None", "dict", "Dict", "Mapping", "typing", "t", "Final", "Annotated"}
+)  # fmt: skip
+_CONTAINERS = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable", "dict", "Dict", "Mapping"})
+
+
+def _is_plain(annotation: ast.expr) -> bool:
+    """``int``, ``tuple[int, int] | None`` …: no modules and no tensors. A bare ``list`` may have any in it."""
+    if isinstance(annotation, (ast.Name, ast.Attribute)):
+        return last_name(annotation) in _PLAIN_TYPES - _CONTAINERS
+    if any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in walk(annotation)):
+        return isinstance(annotation, ast.Subscript) and last_name(annotation.value) == "Literal"
+    names = {last_name(n) for n in walk(annotation) if isinstance(n, (ast.Name, ast.Attribute))}
+    return names <= _PLAIN_TYPES and not names <= _CONTAINERS
 
 
 def _may_be_list(value: ast.expr) -> bool:

@@ -5,32 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from devicefix.analysis.conditional_moves import arms
 from devicefix.analysis.factory_calls import FactoryCalls
 from devicefix.analysis.keeping import Keeping, is_product
+from devicefix.analysis.telling import FROM_NUMBERS, NAMING_A_TYPE, TELLING, batch_word, counts
 from devicefix.analysis.tree_index import child_fields, last_name, walk
 from devicefix.torch_api import DTYPE_METHODS, MOVE_METHODS
 
 #: calls whose arguments end up registered with the module, wherever they were made
 REGISTERING = frozenset({"register_buffer", "Parameter", "Buffer", "register_parameter", "UninitializedParameter"})
-
-#: names that make a function interesting wherever they stand in it
-TELLING = frozenset(
-    {"Generator", "DataLoader", "load", "load_url", "load_state_dict_from_url", "numpy", "asarray", "optim",
-     "from_pretrained", "deepcopy", "set_default_device", "set_default_tensor_type", "DataParallel",
-     "DistributedDataParallel",
-     "RandomSampler", "random_split", "register_forward_pre_hook", "register_module_forward_pre_hook"}
-)  # fmt: skip
-
-
-#: distributions that are made of numbers alone and then draw on the default device
-FROM_NUMBERS = frozenset(
-    {"Normal", "Uniform", "Bernoulli", "Beta", "Gamma", "Exponential", "Laplace", "Gumbel", "Cauchy", "HalfNormal",
-     "LogNormal", "Poisson", "StudentT"}
-)  # fmt: skip
 
 #: expressions whose value may be a module that was built elsewhere
 RESULTS = (ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.ListComp, ast.IfExp)
@@ -77,6 +62,8 @@ class Reader:
         self.module = Mentions(tree, name="<module>")
         self.calls = FactoryCalls()
         self.module_classes: set[str] = set()
+        self.generators = False  #: whether there are random generators that are not given by a caller
+        self.dropped: ast.expr | None = None  #: the expression that is a statement, whose value nobody keeps
         self.handlers: dict[type, Callable[[Any, Mentions, str], None]] = {
             ast.FunctionDef: self._function,
             ast.AsyncFunctionDef: self._function,
@@ -84,6 +71,7 @@ class Reader:
             ast.Name: self._name,
             ast.Attribute: self._attribute,
             ast.Constant: self._constant,
+            ast.Compare: self._compare,
             ast.Call: self._call,
             ast.For: self._loop,
             ast.AsyncFor: self._loop,
@@ -101,6 +89,10 @@ class Reader:
             ast.Global: self._global,
         }
         self._block(tree.body, self.module, "")
+        if self.generators:
+            for facts in (*self.all, self.module):
+                facts.matters = facts.matters or "draws" in facts.does
+        self.handlers.clear()  # they refer to this reader: a circle that only the collector could free
 
     def _block(self, body: list[ast.stmt], facts: Mentions, cls: str) -> None:
         handlers = self.handlers
@@ -185,13 +177,13 @@ class Reader:
     def _name(self, node: ast.Name, facts: Mentions, cls: str) -> None:
         facts.names.add(node.id)
         if node.id in TELLING:
-            facts.matters = True
+            self._tells(node.id, facts)
 
     def _attribute(self, node: ast.Attribute, facts: Mentions, cls: str) -> None:
         name = node.attr
         facts.names.add(name)
         if name in TELLING or name == "cuda":
-            facts.matters = True
+            self._tells(name, facts)
         elif name == "to":
             facts.does.add("moves")
         elif name == "parameters":
@@ -200,10 +192,20 @@ class Reader:
             facts.makes.append((*self.calls.path(node.value), name))
         self._visit(node.value, facts, cls)
 
+    def _tells(self, name: str, facts: Mentions) -> None:
+        facts.matters = True
+        if name == "Generator":
+            self.generators = True
+
     def _constant(self, node: ast.Constant, facts: Mentions, cls: str) -> None:
         value = node.value
         if isinstance(value, str) and value[:4] == "cuda":
             facts.matters = True
+
+    def _compare(self, node: ast.Compare, facts: Mentions, cls: str) -> None:
+        for part in (node.left, *node.comparators):
+            if part.__class__ is not ast.Constant:  # what a device is compared with goes nowhere
+                self._visit(part, facts, cls)
 
     def _call(self, node: ast.Call, facts: Mentions, cls: str) -> None:
         function = node.func
@@ -212,9 +214,11 @@ class Reader:
         if name:
             self.called.add(name)
         for keyword in node.keywords:
-            if keyword.arg in ("return_tensors", "weight", "pos_weight", "generator"):
+            if keyword.arg in ("return_tensors", "weight", "pos_weight"):
                 facts.matters = True
-        if name[:1].isupper() and is_product(name):
+            elif keyword.arg == "generator":
+                self._draw(keyword.value, facts)
+        if name[:1].isupper() and is_product(name) and node is not self.dropped:
             facts.does.add("builds")
             facts.matters = facts.matters or name in FROM_NUMBERS
             if any(isinstance(a, ast.Attribute) for a in node.args):
@@ -247,12 +251,27 @@ class Reader:
             if function.__class__ is ast.Call or (name in facts.results and function.__class__ is ast.Name):
                 facts.does.add("builds")  # what some function gave is called: a module, most likely
         tests_class = name in ("isinstance", "issubclass", "cast")
+        names_type = name in NAMING_A_TYPE
         for argument in node.args:
             if not tests_class and last_name(argument) == "Tensor":
                 facts.makes.append(("torch", "Tensor"))
-            self._visit(argument, facts, cls)
+            if not (names_type and argument.__class__ is ast.Constant):
+                self._visit(argument, facts, cls)
         for keyword in node.keywords:
-            self._visit(keyword.value, facts, cls)
+            if keyword.arg != "device_type":
+                self._visit(keyword.value, facts, cls)
+
+    def _draw(self, generator: ast.expr, facts: Mentions) -> None:
+        """A call is given a generator. One that is a parameter matters only if there are others in the file."""
+        while isinstance(generator, ast.Subscript):
+            generator = generator.value
+        if isinstance(generator, ast.Constant):
+            return
+        given = facts.keeps.parameters if facts.keeps is not None else set()
+        if isinstance(generator, ast.Name) and generator.id in given:
+            facts.does.add("draws")
+        else:
+            facts.matters = self.generators = True
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.comprehension, facts: Mentions, cls: str) -> None:
         if self._reads_batches(node.iter):
@@ -285,6 +304,7 @@ class Reader:
             return
         if _drops_move(node.value):
             facts.matters = True
+        self.dropped = node.value
         self._visit(node.value, facts, cls)
 
     def _subscript(self, node: ast.Subscript | ast.Starred, facts: Mentions, cls: str) -> None:
@@ -295,6 +315,7 @@ class Reader:
     def _reads_batches(self, node: ast.expr) -> bool:
         """Whether a loop seems to run over a data loader."""
         found = False
+        numbers = counts(node)
         for child in walk(node):
             if isinstance(child, ast.Name):
                 name = child.id
@@ -303,8 +324,8 @@ class Reader:
                 self.unpacked.add(name)
             else:
                 continue
-            found = found or _batch_word(name)
-        return found
+            found = found or batch_word(name)
+        return found and not numbers
 
     def _raise(self, node: ast.Raise, facts: Mentions, cls: str) -> None:
         """What an error is given goes nowhere."""
@@ -326,18 +347,6 @@ class Reader:
 def inherited(cls: str) -> str:
     """What stands among the names of a function for ``super()`` of a class."""
     return f"super of {cls}"
-
-
-@cache
-def _batch_word(name: str) -> bool:
-    """Whether a name sounds like that of a data loader."""
-    for word in name.lower().split("_"):
-        if word.endswith(("loader", "dl", "iter", "bar")) or word.startswith(BATCH_WORDS) or word == "val":
-            return True
-    return False
-
-
-BATCH_WORDS = ("load", "data", "batch", "train", "test", "valid", "tqdm")
 
 
 def _drops_move(node: ast.expr) -> bool:

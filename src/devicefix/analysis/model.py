@@ -205,6 +205,10 @@ class ModuleInfo:
             return len(self.source.text)
         return self._outline.parsed
 
+    def size(self, name: str) -> int:
+        """How many characters define a global name, in a file that is read for its definitions only."""
+        return self._outline.size(name) if self._outline is not None else 0
+
     def function(
         self, node: FunctionNode, cls: ClassInfo | None = None, parent: FunctionInfo | None = None
     ) -> FunctionInfo:
@@ -260,8 +264,11 @@ class ModuleInfo:
         """Let go of the tree, at once: what an analysis leaves behind goes round in circles and still refers to parts of
         it. The module, its functions and its classes are of no use afterwards.
         """
+        nodes = (*self._functions, *self._classes)
         for info in (*self._functions.values(), *self._classes.values()):
             info.__dict__.clear()
+        for node in nodes:
+            node.__dict__.clear()
         self.__dict__.clear()
 
     def shrink(self) -> None:

@@ -51,7 +51,7 @@ def _move(
             for alternative in module_objects(value):
                 _move(it, alternative.data, device, seen, by)
         elif value.is_tensor and (value.has("parameter") or value.has("buffer")):
-            obj.attrs[name] = value.replace(device=device, origins=())
+            obj.attrs[name] = value.replace(device=device, origins=(), flags=value.flags - {"strayed"})
     for child in obj.children:
         for member in module_objects(child):
             _move(it, member.data, device, seen, by)
@@ -66,6 +66,8 @@ def _move(
                 obj.attrs[name] = value.replace(device=device, origins=())
             elif distributions.is_distribution(value):
                 obj.attrs[name] = distributions.moved(value, device)
+            elif value.kind is Kind.OBJECT and not value.data.is_module:
+                moved_itself(it, value.data, device)
             elif value.kind in (Kind.SEQUENCE, Kind.MAPPING):
                 _move_members(it, value, device, seen)
                 obj.attrs[name] = map_members(

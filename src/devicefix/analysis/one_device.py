@@ -86,7 +86,6 @@ class _NewVariable:
         self.anchor, self.where = variables.anchor()
         texts = {s.text for s in sites if ":" in s.text and "{" not in s.text}
         self.card = texts.pop() if len(texts) == 1 else "cuda"
-        self.elsewhere = any(s.kind != "location" for s in sites)  #: whether something else asks for the variable
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -151,8 +150,6 @@ def _targets(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
 
 def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewVariable) -> Unification | None:
     existing = variables.at(site.node)
-    if existing is None and site.kind == "location" and not new.elsewhere:
-        return None  # a file for the card, and nothing else here that needs a device
     if "{" in site.text:
         if existing is not None:
             note = (
@@ -165,7 +162,7 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
         if cuda_sites.is_distributed(facts, site):
             note = "the processes of `torch.distributed` have a card each, which `.cuda()` follows"
             return Unification(site.node, note=note)
-        own = (_in_module(facts, site) or _beside_input(facts, site)) if site.kind != "location" else None
+        own = _in_module(facts, site) or _beside_input(facts, site)
         if own is not None:
             device, note = own
             if not device and note == KEPT:
@@ -181,7 +178,7 @@ def _repair(facts: FileFacts, variables: DeviceVariables, site: Site, new: _NewV
 
 
 def _changes(site: Site, device: str) -> tuple[Change, ...]:
-    if site.kind in ("keyword", "location", "to"):
+    if site.kind in ("keyword", "to"):
         assert site.argument is not None
         return (ReplaceExpression(site.argument, device),)
     given = [i for i, a in enumerate(site.node.args) if not _is_flag(a)]

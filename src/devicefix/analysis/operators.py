@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
 from devicefix.analysis.meeting import loaded_origins, meet, meet_loaded
+from devicefix.analysis.texts import text_ident
 from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins, scattered
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: V
     if Kind.SEQUENCE in (left.kind, right.kind):
         return _sequences(node, left, right)
     if left.kind is Kind.STRING or right.kind is Kind.STRING:
-        return Value(Kind.STRING, ident=("text", ast.unparse(node)))
+        return Value(Kind.STRING, ident=text_ident(node))
     if Kind.NDARRAY in (left.kind, right.kind):
         return Value(Kind.NDARRAY, dtype=left.dtype if left.dtype is right.dtype else DType.UNKNOWN)
     sources = left.sources + right.sources

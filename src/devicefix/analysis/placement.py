@@ -13,10 +13,12 @@ from devicefix.analysis.first_turn import replaced_at_first
 from devicefix.analysis.helper_results import results_moved
 from devicefix.analysis.host_tables import is_host_table
 from devicefix.analysis.references import Reference, references, seen_as_tensor
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
+    from devicefix.analysis.model import FunctionInfo
 
 FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -94,7 +96,7 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
     """The best way to create ``new`` on the device of what it meets, over all the ways in which it was reached."""
     fact = _fact(new)
     placement = Placement(takes_device=fact is not None and fact.device)
-    trouble = _trouble(new.call)
+    trouble = refuses_device(new.call)
     if trouble:
         placement.note = trouble
         return placement
@@ -117,8 +119,8 @@ def _fact(new: NewTensor) -> torch_api.Function | None:
     return torch_api.function(new.origins[0].detail)
 
 
-def _trouble(call: ast.Call) -> str:
-    """Arguments that forbid another device."""
+def refuses_device(call: ast.Call) -> str:
+    """Why the arguments of a factory forbid another device; "" if they do not."""
     for keyword in call.keywords:
         if keyword.arg == "generator" and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
             return "its generator is on the CPU and would have to be created on the same device"
@@ -289,6 +291,8 @@ def _thread_parameter(facts: FileFacts, new: NewTensor, placement: Placement) ->
             or not facts.here(call)
         ):
             return
+        if not _calls_by_name(call, function):
+            return
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in (None, "device") for k in call.keywords):
             return
         found = [r for r in references(caller, mix.partner.device, partners=[mix.partner]) if not r.doubt]
@@ -302,3 +306,10 @@ def _thread_parameter(facts: FileFacts, new: NewTensor, placement: Placement) ->
     placement.threaded = [(node, sorted(sites.items(), key=lambda item: item[0].lineno))]
     placement.doubt = f"`{function.name}` gets a new parameter, and callers elsewhere are not seen"
     placement.group = f"thread-device:{node.lineno}:{function.name}"
+
+
+def _calls_by_name(call: ast.Call, function: FunctionInfo) -> bool:
+    """Whether a call names the function that it enters: ``Op.apply(x)`` and ``pool.submit(f, x)`` pass arguments on,
+    and may not take another one. A module is called as such to run its ``forward``."""
+    called = last_name(call.func)
+    return called == function.name or (function.name == "forward" and called != "apply")

@@ -41,15 +41,19 @@ class Project:
         self.trace = Trace()
         return self.trace
 
+    @property
+    def parsed(self) -> int:
+        """How many characters have been parsed of the modules that are kept."""
+        return sum(info.parsed for info in self._modules.values() if info is not None)
+
     def trim(self, characters: int) -> None:
         """Let go of the modules that were used least recently, as long as the others have more text than this.
 
         To be called between two analyses: what one of them holds must stay the same object.
         """
-        size = 0
+        size = self.parsed
         for info in self._modules.values():
             if info is not None:
-                size += info.parsed
                 info.shrink()
         for path, info in list(self._modules.items()):
             if size <= characters:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from devicefix.torch_api import Function
 
 
+#: functions that cut a tensor along one dimension, so that it and its parts have some
+PARTS = frozenset({"split", "chunk", "tensor_split", "split_with_sizes", "narrow"})
+
+
 def result_rank(
     fact: Function, args: Arguments, first: Value, values: list[Value], device: Device | None
 ) -> int | None:
@@ -23,6 +27,10 @@ def result_rank(
         return int(kind)
     if short == "unsqueeze":
         return first.rank + 1 if first.rank is not None and first.rank >= 0 else -1
+    if short in PARTS:
+        return -1 if first.rank in (None, 0) else first.rank
+    if short in ("unbind", "select"):
+        return first.rank - 1 if first.rank is not None and first.rank > 0 else None
     if kind == "same":
         return first.rank
     if kind == "some":

@@ -86,6 +86,8 @@ def references(
         elif raw.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.NUMBER) and not (raw.flags & DOUBTS):
             if _names_device(name, raw) and as_device(raw) == device and raw.kind is not Kind.NUMBER:
                 found.append(Reference(name, "", "variable", None, 300 + min(index, 49)))  # before args.device
+            elif raw.kind is Kind.UNKNOWN and as_device(raw) == device and name.strip("_"):
+                found.append(Reference(name, "", "variable", None, 990))  # was used as one, whatever it is called
             elif raw.kind is Kind.UNKNOWN and scope.function is not None:
                 found.extend(_attributes(name, raw, device, scope))
         elif raw.kind is Kind.OBJECT and raw.data.is_module and name != self_name(scope) and not (raw.flags & DOUBTS):
@@ -177,9 +179,19 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
             and as_device(value) == device
         ):
             yield Reference(f"{name}.{attribute}", "", "variable", None, 320)
-    if obj.is_module and not placed_later(obj, scope):
+    if obj.is_module and not placed_later(obj, scope) and not (obj.device is not None and _is_being_built(scope)):
         for owner, floating, rank in weights(obj, device, name, scope=scope):
             yield Reference(f"{owner}.device", owner, "weight", floating, rank)
+
+
+def _is_being_built(scope: Scope) -> bool:
+    """Whether the instance is still being built: its weights are not yet where the whole is moved later."""
+    current: Scope | None = scope
+    while current is not None and current.self_object is scope.self_object:
+        if current.function is not None and current.function.name == "__init__":
+            return True
+        current = current.caller
+    return False
 
 
 def weights(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, any_element, join_all
+from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join_all
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame
@@ -44,37 +43,38 @@ def _chain(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Va
     return Value(Kind.SEQUENCE, element=join_all([any_element(value) for value in args.positional]), data="list")
 
 
-PARTIAL = "functools.partial"
+def _defaultdict(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``defaultdict(lambda: torch.zeros(3))``: a key that is new gets such a tensor."""
+    from devicefix.analysis.calls import apply
+    from devicefix.analysis.frames import Arguments as Args
+
+    factory = args.get(0, "default_factory")
+    if factory is not None and factory.kind is Kind.FUNCTION and len(args.positional) < 2:
+        made = apply(it, frame, node, factory, Args())
+        if made.is_tensor:
+            return Value(Kind.MAPPING, items={}, element=made)
+    return Value(Kind.UNKNOWN, ident=("call", node))
 
 
-def _partial(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    """``partial(f, x, k=v)`` of a function or a method."""
-    given = args.get(0)
-    if given is None or given.kind not in (Kind.FUNCTION, Kind.METHOD) or args.splat or args.keyword_splat:
+def _reduce(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``reduce(function, values, initial)``: the first turn stands for all."""
+    from devicefix.analysis.calls import apply
+    from devicefix.analysis.frames import Arguments as Args
+
+    function, values = args.get(0), args.get(1)
+    if function is None or values is None or values.kind is not Kind.SEQUENCE:
         return Value(Kind.UNKNOWN, ident=("call", node))
-    # each place makes its own: two that meet in one name are not one function
-    held = Obj(None, external=f"{PARTIAL}:{node.lineno}:{node.col_offset}", stateful=False)
-    held.arguments = (tuple(args.positional), dict(args.keywords))
-    return Value(Kind.OBJECT, data=held)
-
-
-def completed(function: Value, args: Arguments) -> tuple[Value, Arguments] | None:
-    """What a call of ``partial(f, …)`` calls, and with what; ``None`` for anything else."""
-    if not function.data.external.startswith(PARTIAL):
-        return None
-    (inner, *first), keywords = function.data.arguments
-    nodes: list[ast.expr] = [ast.Constant(None)] * len(first)
-    whole = replace(
-        args,
-        positional=[*first, *args.positional],
-        keywords={**keywords, **args.keywords},
-        nodes=[*nodes, *args.nodes],
-    )
-    return inner, whole
+    member = any_element(values)
+    initial = args.get(2)
+    if not member.is_tensor or (initial is not None and not initial.is_tensor):
+        return Value(Kind.UNKNOWN, ident=("call", node))
+    nodes = [args.nodes[-1], args.nodes[1]]
+    return apply(it, frame, node, function, Args([initial or member, member], nodes=nodes))
 
 
 HANDLERS = {
-    PARTIAL: _partial,
+    "collections.defaultdict": _defaultdict,
+    "functools.reduce": _reduce,
     "itertools.chain": _chain,
     "collections.deque": _deque,
     "random.sample": _some,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.devices import CPU
 from devicefix.analysis.loaders import named_part, part
 from devicefix.analysis.meeting import meet, meet_loaded
-from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, Kind, Value, any_element, join
+from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, DType, Kind, Value, any_element, join
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -92,20 +92,24 @@ def _tensor(
     boolean = any(v.dtype.name == "BOOL" for v, _ in tensors)
     if rank is not None and rank > 0:
         for value, part in indices:
-            if isinstance(part, ast.Slice) or value.is_tensor or value.kind is Kind.SEQUENCE:
+            if (
+                isinstance(part, ast.Slice)
+                or value.kind is Kind.SEQUENCE
+                or (value.is_tensor and not _is_number(value))
+            ):
                 continue
             if isinstance(part, ast.Constant) and part.value is None:
                 rank += 1
             elif isinstance(part, ast.Constant) and part.value is Ellipsis:
                 continue
-            elif value.kind in (Kind.NUMBER, Kind.SIZE) or isinstance(part, ast.Constant):
+            elif value.kind in (Kind.NUMBER, Kind.SIZE) or isinstance(part, ast.Constant) or value.is_tensor:
                 rank -= 1
             else:
                 rank = None
                 break
     elif rank == 0:
         rank = None
-    elif rank == -1 and not all(isinstance(p, ast.Slice) or v.is_tensor for v, p in indices):
+    elif rank == -1 and not all(isinstance(p, ast.Slice) or (v.is_tensor and not _is_number(v)) for v, p in indices):
         rank = None
         if any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices):
             rank = -1
@@ -121,6 +125,11 @@ def _tensor(
     return base.replace(
         rank=rank, ident=("item", base.ident, id(node)) if base.ident else None, flags=flags, sources=()
     )
+
+
+def _is_number(value: Value) -> bool:
+    """Whether an index takes one element along its dimension: a tensor without dimensions counts as the number in it."""
+    return value.kind in (Kind.NUMBER, Kind.SIZE) or (value.rank == 0 and value.dtype is not DType.BOOL)
 
 
 def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, node: ast.expr | None) -> None:

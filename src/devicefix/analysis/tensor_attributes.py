@@ -30,10 +30,11 @@ def attribute(base: Value, name: str) -> Value:
         return Value(Kind.SIZE, sources=(base,))
     if name in ("data", "T", "mT", "H", "mH"):
         return base.replace(ident=("attr", base.ident, name), flags=base.flags & NO_DTYPE_CHANGE)
-    if name in ("grad", "real", "imag"):
-        return Value(
-            Kind.TENSOR, device=base.device, dtype=DType.FLOAT if name == "grad" else DType.UNKNOWN, rank=base.rank
-        )
+    if name in ("real", "imag"):  # views
+        dtype = DType.FLOAT if base.dtype is DType.COMPLEX else base.dtype
+        return base.replace(dtype=dtype, ident=("attr", base.ident, name), flags=base.flags & NO_DTYPE_CHANGE)
+    if name == "grad":
+        return Value(Kind.TENSOR, device=base.device, dtype=DType.FLOAT, rank=base.rank)
     kind = torch_api.attribute(name)
     if kind in HOST_RESULTS:
         return STRING if kind == "str" else NUMBER

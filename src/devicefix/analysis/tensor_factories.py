@@ -48,10 +48,7 @@ def create(
     if given is not None and given.kind is Kind.NONE and not _is_none_literal(args, fact):
         pass  # a variable that holds None here and now; what it will hold is up to the caller
     elif given is not None and given.kind is not Kind.NONE:
-        device = None if given.has("maybe_none") else as_device(given)
-        if device == CPU or (given.kind is Kind.DEVICE and device == DEFAULT):
-            device = CPU if given.kind is Kind.STRING else device
-            origins = given.sources[0].origins if given.kind is Kind.DEVICE and given.sources else ()
+        device, origins = device_asked(given)
         if given.kind in (Kind.STRING, Kind.DEVICE) and device is not None and device.kind == "cuda":
             it.records.scopes[node].append(frame.scope())
         follows = ("device of", given.sources[0].ident) if given.kind is Kind.DEVICE and given.sources else None
@@ -76,6 +73,15 @@ def create(
         flags=frozenset(flags),
         sources=sources,
     )
+
+
+def device_asked(given: Value) -> tuple[Device | None, tuple[Origin, ...]]:
+    """Where ``device=given`` puts a tensor; if that is the CPU, also where the tensor was made that it was read off."""
+    device = None if given.has("maybe_none") else as_device(given)
+    if device == CPU or (given.kind is Kind.DEVICE and device == DEFAULT):
+        origins = given.sources[0].origins if given.kind is Kind.DEVICE and given.sources else ()
+        return (CPU if given.kind is Kind.STRING else device), origins
+    return device, ()
 
 
 def _is_none_literal(args: Arguments, fact: Function) -> bool:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import draws, gradient_hooks
-from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.dtypes import NO_DTYPE_CHANGE, dtype_of
 from devicefix.analysis.facts import HostRead
 from devicefix.analysis.ranks import data_rank, factory_rank
+from devicefix.analysis.tensor_factories import device_asked
 from devicefix.analysis.tensor_moves import move
 from devicefix.analysis.torch_functions import apply_function, operands_of
 from devicefix.analysis.values import NONE, NUMBER, Kind, Value
@@ -94,7 +94,9 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
 def _new(receiver: Value, args: Arguments, name: str) -> Value:
     given = args.keywords.get("device")
     asked = dtype_of(args.keywords.get("dtype"))
-    device = as_device(given) if given is not None else receiver.device
+    device, origins = (receiver.device, receiver.origins)
+    if given is not None and given.kind is not Kind.NONE:
+        device, origins = device_asked(given)
     rank = (
         data_rank(args.get(0))
         if name == "new_tensor"
@@ -102,6 +104,6 @@ def _new(receiver: Value, args: Arguments, name: str) -> Value:
     )
     return Value(
         Kind.TENSOR, device=device, dtype=asked or receiver.dtype, rank=rank,
-        origins=() if given is not None else receiver.origins,
+        origins=origins,
         flags=frozenset({"explicit_dtype", "leaf"}),
     )  # fmt: skip

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import draws, records
-from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import Device
 from devicefix.analysis.dtypes import DTYPE_CLASSES, dtype_of
 from devicefix.analysis.meeting import Operand, loaded_origins, meet, meet_loaded
 from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.operators import combine, promote
 from devicefix.analysis.ranks import result_rank
-from devicefix.analysis.tensor_factories import create
+from devicefix.analysis.tensor_factories import create, device_asked
 from devicefix.analysis.values import NONE, NUMBER, STRING, UNKNOWN, DType, Kind, Value, elements
 
 if TYPE_CHECKING:
@@ -75,14 +74,18 @@ def apply_function(
     """Let the operands of a function or method meet, and give what it returns."""
     device: Device | None
     values = [v for v, _ in operands]
+    asked = args.keywords.get("device")
+    if asked is not None and asked.kind is not Kind.NONE and fact.returns == "tensor":
+        # `zeros_like(x, device=d)`, `sparse_coo_tensor(i, v, device=d)`: everything is brought there
+        device, origins = device_asked(asked)
+        result = _result(fact, args, values, device)
+        return result.replace(device=device, origins=origins, ident=None) if result.is_tensor else result
     given = args.every()
     listed = [inner for v in given if v.kind is Kind.SEQUENCE for inner in elements(v)]
     meet_loaded(it, frame, node, [*values, *given, *listed])
     if "out" in args.keywords and args.keywords["out"].is_tensor:
         operands = [(args.keywords["out"], args.keyword_nodes.get("out")), *operands]
-    if fact.device and "device" in args.keywords:
-        device = as_device(args.keywords["device"])  # sparse_coo_tensor(i, v, device=d) brings both there
-    elif fact.mixing in ("same", "strict", "index"):
+    if fact.mixing in ("same", "strict", "index"):
         if fact.in_place:
             manner = "in_place" if fact.mixing == "same" else "strict"
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.ownership import Ownership
 from devicefix.analysis.references import Reference, references
-from devicefix.analysis.values import Kind, Obj, Origin, Scope
+from devicefix.analysis.values import Obj, Origin, Scope, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
@@ -130,7 +130,8 @@ def _places(facts: FileFacts, origin: Origin, obj: Obj) -> list[Building]:
         call = scope.call
         if not isinstance(call, ast.Call) or scope.caller is None:
             break
-        if not any(value.kind is Kind.OBJECT and value.data is obj for value in facts.records.values.get(call, ())):
+        results = facts.records.values.get(call, ())
+        if not any(member.data is obj for value in results for member in module_objects(value)):
             break
         places.append(Building(call, [scope.caller]))
     places = [place for place in places if facts.here(place.call)]

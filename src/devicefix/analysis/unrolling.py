@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.statements import statements
 from devicefix.analysis.states import State, joined
 from devicefix.analysis.values import Kind, Value, any_element
 
@@ -46,7 +47,7 @@ def run(it: Interpreter, frame: Frame, loop: ast.For | ast.AsyncFor, members: tu
 
 def can_be_unrolled(loop: ast.For | ast.AsyncFor) -> bool:
     """Whether every turn runs: nothing breaks out."""
-    return isinstance(loop.target, ast.Name) and not any(isinstance(node, ast.Break) for node in ast.walk(loop))
+    return isinstance(loop.target, ast.Name) and not any(isinstance(node, ast.Break) for node in statements(loop.body))
 
 
 def is_plain(generator: ast.comprehension) -> bool:

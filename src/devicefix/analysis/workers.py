@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import standard_library
 from devicefix.analysis.classes import ancestry, find_method
 from devicefix.analysis.facts import AcceleratorUse, Callback
+from devicefix.analysis.passed_functions import PARTIAL
 from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ def _function(it: Interpreter, value: Value) -> FunctionInfo | None:
     if value.kind is Kind.FUNCTION:
         info: FunctionInfo = value.data.function
         return info
+    if value.kind is Kind.METHOD and value.data[1] == PARTIAL:
+        return _function(it, value.data[0].data.function)
     if value.kind is Kind.METHOD and len(value.data) == 3:
         bound: FunctionInfo = value.data[2]
         return bound
-    if value.kind is Kind.OBJECT and value.data.external.startswith(standard_library.PARTIAL):
-        return _function(it, value.data.arguments[0][0])
     if value.kind is Kind.OBJECT and value.data.cls is not None:
         return find_method(it, value.data.cls, "__call__")
     return None

@@ -76,9 +76,16 @@ def _needs_parentheses(layout: Layout, node: ast.expr, new: ast.expr) -> bool:
     parent = layout.source.parent(node)
     if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
         return isinstance(new, ast.NamedExpr)
+    if isinstance(parent, ast.Dict) and all(value is not node for value in _unpacked(parent)):
+        return isinstance(new, (ast.Tuple, ast.Yield, ast.YieldFrom, ast.NamedExpr))
     if isinstance(parent, (ast.Call, ast.keyword)) and not (isinstance(parent, ast.Call) and node is parent.func):
         return isinstance(new, (ast.Tuple, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.GeneratorExp))
     return True
+
+
+def _unpacked(node: ast.Dict) -> list[ast.expr]:
+    """``b`` of ``{"a": 1, **b}``."""
+    return [value for key, value in zip(node.keys, node.values, strict=True) if key is None]
 
 
 def unwrap(layout: Layout, change: Unwrap) -> list[Edit]:

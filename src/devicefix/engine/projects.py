@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KEPT_TEXT = 1_200_000
 
 #: text (bytes) after which the collector looks at what is new: what one analysis leaves behind goes round in circles
-COLLECTED_TEXT = 200_000
+COLLECTED_TEXT = 1_000_000
 
 #: text (bytes) after which it looks at everything, the project included
 ALL_COLLECTED_TEXT = 10_000_000

@@ -102,6 +102,9 @@ def directives(source: SourceText) -> list[Directive]:
 
 def only_for_others(source: SourceText) -> bool:
     """Whether no comment speaks to this tool by name; a bare ``noqa`` is of interest only where there is a finding."""
+    text = source.text.lower()
+    if "devicefix" not in text and "dvf" not in text:  # far quicker than the pattern
+        return True
     return _OURS.search(source.text) is None
 
 

@@ -79,10 +79,13 @@ def _card_calls(facts: FileFacts, workers: dict[ast.AST, WorkerFunction]) -> Ite
         worker = worker_of(move.scope, workers)
         if worker is not None and _to_card(move, worker):
             yield move.call, worker
-    for node, worker in workers.items():
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Call) and str(_keyword(inner, "device") or "").startswith("cuda"):
-                yield inner, worker
+    for call in facts.nodes(ast.Call):
+        if not str(_keyword(call, "device") or "").startswith("cuda"):
+            continue
+        found = (worker_of(scope, workers) for scope in facts.records.scopes.get(call, ()))
+        reached = next((worker for worker in found if worker is not None), None)
+        if reached is not None:
+            yield call, reached
 
 
 def _to_card(move: Move, worker: WorkerFunction) -> bool:

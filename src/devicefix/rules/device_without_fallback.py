@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import cuda_sites
+from devicefix.analysis.device_settings import device_settings
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.numbered_cards import numbered_card
 from devicefix.analysis.one_device import torch_name
+from devicefix.analysis.tree_index import last_name
 from devicefix.codemods.changes import ReplaceExpression
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -33,6 +35,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     yield from _defaults(facts)
     if cuda_sites.ranks_in_use(facts) is not None:
         return
+    yield from _settings(facts)
     variables = DeviceVariables(facts)
     for node in facts.nodes(ast.Assign, ast.AnnAssign):
         if node.value is None:
@@ -59,6 +62,27 @@ def check(facts: FileFacts) -> Iterator[Finding]:
             continue
         change = _with_fallback(facts, node.value, torch)
         yield finding(facts, CODE, NAME, node.value, message, fix=fix("fall back to the CPU", change))
+
+
+def _settings(facts: FileFacts) -> Iterator[Finding]:
+    """``class Config: device = "cuda"``, ``{"device": "cuda"}``, ``add_argument("--device", default="cuda")``."""
+    torch = torch_name(facts)
+    for setting in device_settings(facts):
+        if cuda_sites.in_host_class(facts, setting.value):
+            continue
+        message = f"{short(setting.value)} is the only choice for `{setting.text}`: "
+        if setting.default:
+            message += "whoever leaves it out needs CUDA"
+            yield finding(facts, CODE, NAME, setting.value, message, note=IN_SIGNATURE)
+            continue
+        message += "the program stops on a machine without CUDA"
+        repair = fix("fall back to the CPU", _with_fallback(facts, setting.value, torch)) if torch else None
+        note = "" if torch else "torch is not imported under a name in this file"
+        yield finding(facts, CODE, NAME, setting.value, message, fix=repair, note=note)
+
+
+#: why the default of a parameter or field stays
+IN_SIGNATURE = "the default is part of the signature, and callers may rely on it"
 
 
 def _assigned_once(facts: FileFacts, path: str, here: ast.stmt) -> bool:
@@ -104,8 +128,7 @@ def _defaults(facts: FileFacts) -> Iterator[Finding]:
             ):
                 continue
             message = f"`{parameter.arg}={ast.unparse(default)}` is the default: a caller who leaves it out needs CUDA"
-            note = "the default is part of the signature, and callers may rely on it"
-            yield finding(facts, CODE, NAME, default, message, note=note)
+            yield finding(facts, CODE, NAME, default, message, note=IN_SIGNATURE)
 
 
 def _used_as_device(function: ast.AST, name: str) -> bool:
@@ -130,7 +153,7 @@ def _contexts_taken_for_devices(facts: FileFacts) -> Iterator[Finding]:
     """``device = torch.cuda.device("cuda:0")`` makes a context manager, which no ``.to()`` accepts."""
     context = f"{torch_name(facts) or 'torch'}.cuda.device"
     for node in facts.nodes(ast.Call):
-        if path_of(node.func) != context:
+        if last_name(node.func) != "device" or path_of(node.func) != context:
             continue
         current: ast.AST | None = node
         while isinstance(current, (ast.Call, ast.IfExp)):
@@ -150,6 +173,10 @@ RULE = Rule(
 machine without CUDA the first use stops with "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available".
 
 The same goes for a card whose number is a setting, `torch.device(f"cuda:{args.gpu}")` or `"cuda:" + str(gpu)`.
+
+Settings count as well where the file reads them as a device and never asks whether there is one: an attribute of a
+class, an entry of a dict (`{"device": "cuda"}`), the default of an option on the command line. The default of a
+parameter, or of a data class's field, is part of a signature and only reported.
 
 A choice that is already inside a test for CUDA, that is one of several, or that names one of several cards is left
 alone, and so is a number that may stand for the CPU (one that is compared, or is -1 or `None` at first) or that belongs

@@ -43,10 +43,10 @@ RULE = Rule(
     name=NAME,
     summary="accelerators are named here and there instead of in one device variable",
     explanation="""
-`.cuda()`, `.to("cuda")` and `device="cuda"` fail where there is no CUDA ("Torch not compiled with CUDA enabled"), and
-each is one more place that can disagree with the others: with `--device cpu` on the command line a stray `.cuda()`
-mixes two devices. PyTorch's documentation recommends to decide once, keep the result in a `torch.device`, and use it
-everywhere. `torch.load(…, map_location="cuda")` counts as well where the file has a device variable, or gets one.
+`.cuda()`, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` fail where there is no CUDA ("Torch not compiled
+with CUDA enabled"), and each is one more place that can disagree with the others: with `--device cpu` on the command
+line a stray `.cuda()` mixes two devices. PyTorch's documentation recommends to decide once, keep the result in a `torch.device`, and use it
+everywhere.
 
 A call under its own test (`if torch.cuda.is_available(): …`), other classes' `.cuda()`, code for two cards on
 purpose, data-loader code and overrides of `cuda` itself are left alone. Code in which each process owns a card

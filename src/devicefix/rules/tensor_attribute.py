@@ -10,6 +10,8 @@ from devicefix.analysis import attributes
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.buffers import copies_per_call, graph_attributes, registrable, registration, registration_doubt
 from devicefix.analysis.lookups import is_lookup_table
+from devicefix.analysis.plain_attributes import creation
+from devicefix.codemods.changes import AppendToExpression, EditCall
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -68,6 +70,16 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
             return  # it is moved, but the result is dropped: that is the fault
         node = built[0].statement or attribute.cls.node
         message = f"`self.{attribute.name}` is created on the CPU, but meets {other_side(mix)}, {where(mix)}"
+        made = creation(facts, attribute)
+        if made is not None:
+            change = (
+                EditCall(made.call, set_keywords=(("device", made.device),))
+                if made.takes_device
+                else AppendToExpression(made.call, f".to({made.device})")
+            )
+            repair = fix(f"create it on `{made.device}`", change)
+            yield finding(facts, CODE, NAME, node, message, fix=repair, related=((mix.node, "they meet here"),))
+            return
         note = (
             f"`{attribute.cls.name}` is no module, so nothing moves it: give it a device, or move the tensor "
             "where it is used"
@@ -84,17 +96,17 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
         else f"`self.{attribute.name}` is a plain attribute"
     )
     message = f"{what}, which `.to()` leaves behind; it meets {other_side(mix)}, {where(mix)}"
-    repair = None
+    registered = None
     if not note:
         tuples = [s for s in statements if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple)]
         group = f"split:{tuples[0].lineno}" if tuples else ""
-        repair = fix(
+        registered = fix(
             f"register `{attribute.name}` as a buffer",
             *registration(facts, attribute, statements),
             unsafe=registration_doubt(facts),
             group=group,
         )
-    yield finding(facts, CODE, NAME, node, message, fix=repair, note=note, related=((mix.node, "they meet here"),))
+    yield finding(facts, CODE, NAME, node, message, fix=registered, note=note, related=((mix.node, "they meet here"),))
 
 
 RULE = Rule(
@@ -114,9 +126,12 @@ The fix turns the assignment into `self.register_buffer("name", …, persistent=
 key to `state_dict`, so checkpoints from before still load. An earlier `self.name = None` is the statement that is
 converted; later assignments then update the buffer.
 
+In a class that is no module nothing moves the tensor. Where the constructor knows the device, as a parameter or an
+attribute, the tensor is created there.
+
 There is no fix for tensors that require grad or are computed from parameters, for attributes that also hold other
 kinds of values, that are set before `super().__init__()`, or that a class attribute or a property shadows, and for
-classes that are no modules.
+other classes that are no modules.
 """,
     check=check,
     examples=(

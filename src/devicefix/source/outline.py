@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import bisect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,8 +20,10 @@ _START = re.compile(r"\n(?=[^\s#)\]}])")
 _NAME = re.compile(r"(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*[(\[\\]|class[ \t]+(\w+)[ \t]*[(:\[\\]")
 _LINE_END = re.compile(r"\r\n?")
 
+_LONG_QUOTES = ('"""', "'''")
+
 #: code that may bring names of torch into a function
-_IMPORT_OF_TORCH = re.compile(r"^[ \t]+(?:from|import)[ \t].*torch", re.MULTILINE)
+_IMPORT_OF_TORCH = re.compile(r"^[ \t]+((?:from|import)[ \t](?=[^\n]*torch)[^\n(\\#;]*(?:\([^)]*\))?)", re.MULTILINE)
 
 
 @dataclass
@@ -30,14 +33,16 @@ class _Definition:
     name: str
     line: int  #: where the text begins
     text: str
+    size: int  #: characters of it
     statement: ast.stmt | None = None
 
 
 class Outline:
     """A file in parts. Raises `SourceError` for one that has to be parsed as a whole.
 
-    Text in the first column of a string may look like a definition. It is given away by the parts around it, which are
-    not valid on their own, or by the statement that it stands in.
+    Text in the first column of a string may look like a definition. Strings are told by counting their quotes, which a
+    quote inside a string or a comment leads astray; that is given away by parts that are not valid on their own, or by
+    the statement that they stand in.
     """
 
     def __init__(self, text: str, path: str) -> None:
@@ -54,21 +59,29 @@ class Outline:
         starts = [0, *(match.end() for match in _START.finditer(text))]
         rest: list[str] = []
         line = 1
-        at = 0  # where the part at hand begins; it has decorators if it goes on over several starts
+        at = 0  # where the part at hand begins; it has decorators or a long string if it goes on over several starts
+        head = -1  # where its statement begins, after the decorators
+        quotes = Counter[str]()
         for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-            if text.startswith("@", start):
+            inside = any(n % 2 for n in quotes.values())
+            if head < 0 and not inside and not text.startswith("@", start):
+                head = start
+            for quote in _LONG_QUOTES:
+                quotes[quote] += text.count(quote, start, end)
+            if head < 0 or any(n % 2 for n in quotes.values()):
                 continue
             part = text[at:end]
-            name = _NAME.match(text, start)
+            name = _NAME.match(text, head)
             lines = part.count("\n")
             if name is None:
                 rest.append(part)
                 self.parsed += len(part)
             else:
                 rest.append("\n" * lines)
-                self._define(_Definition(name[1] or name[2], line, part))
+                self._define(_Definition(name[1] or name[2], line, part, len(part)))
             line += lines
-            at = end
+            at, head = end, -1
+            quotes.clear()
         rest.append(text[at:])
         return "".join(rest)
 
@@ -92,13 +105,30 @@ class Outline:
         """The names of all definitions."""
         return iter(self._definitions)
 
+    def size(self, name: str) -> int:
+        """How many characters define a name."""
+        return sum(definition.size for definition in self._definitions.get(name, ()))
+
     def statements(self, name: str) -> list[ast.stmt]:
         """The definitions of a name, in order. Raises `SourceError` for one that cannot be parsed on its own."""
         return [self._parse(definition) for definition in self._definitions.get(name, ())]
 
     def with_torch(self) -> list[ast.stmt]:
-        """The definitions that import torch themselves. Raises `SourceError`."""
-        return [self._parse(definition) for definition in self._torch]
+        """The imports of torch inside definitions, or the definitions where they are not to be had alone.
+
+        Raises `SourceError`.
+        """
+        found: list[ast.stmt] = []
+        for definition in self._torch:
+            try:
+                if definition.statement is None:
+                    for match in _IMPORT_OF_TORCH.finditer(definition.text):
+                        found += ast.parse(match[1]).body
+                    continue
+            except SyntaxError:
+                pass
+            found.append(self._parse(definition))
+        return found
 
     def _parse(self, definition: _Definition) -> ast.stmt:
         if definition.statement is None:
@@ -106,6 +136,6 @@ class Outline:
             if len(body) != 1 or getattr(body[0], "name", "") != definition.name:
                 raise SourceError(self.path, f"`{definition.name}` does not stand on its own", definition.line)
             definition.statement = body[0]
-            self.parsed += len(definition.text)
+            self.parsed += definition.size
             definition.text = ""
         return definition.statement
