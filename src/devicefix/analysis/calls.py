@@ -34,15 +34,7 @@ from devicefix.analysis.object_methods import call_object_method
 from devicefix.analysis.passed_functions import PARTIAL, call_partial
 from devicefix.analysis.tensor_methods import gives_tensor
 from devicefix.analysis.tensor_moves import move_target
-from devicefix.analysis.values import (
-    NONE,
-    UNKNOWN,
-    Closure,
-    Kind,
-    Value,
-    any_element,
-    join_all,
-)
+from devicefix.analysis.values import NONE, UNKNOWN, Closure, Kind, Value, any_element, join_all
 
 if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter

@@ -29,6 +29,10 @@ def as_device(value: Value | None) -> Device | None:
     if value.kind is Kind.UNKNOWN and value.ident is not None and not is_dtype(value):
         # an expression that we cannot look into, used as a device: the device that somebody chose
         return symbol(value.ident)
+    if value.kind is Kind.EXTERNAL and isinstance(value.data, str):
+        home, _, name = value.data.rpartition(".")  # from settings import DEVICE, of a file that is not there
+        if DEVICE_WORDS.search(name) and home.partition(".")[0] not in ("torch", "numpy", "builtins"):
+            return symbol(("external", value.data))
     return None
 
 

@@ -16,6 +16,7 @@ from devicefix.analysis.dtypes import DTYPE_CLASSES
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import FileFacts, Records
 from devicefix.analysis.frames import Arguments, Frame
+from devicefix.analysis.global_paths import named_by_moves
 from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.mentions import Reader
 from devicefix.analysis.module_moves import settle
@@ -62,6 +63,8 @@ def analyse(
                 return FileFacts(module, records, settings, silent="cuda" not in source.text)
             _run_module(it, module)
             _run_unreached(it, module)
+            for path, device in named_by_moves(module, it.records.moves):
+                module.devices.setdefault(path, device)
     finally:
         it.close()
         if frozen:

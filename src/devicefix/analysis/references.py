@@ -241,7 +241,8 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
     local = scope.function.locals
     named: set[str] = set()
     for name, known in scope.module.devices.items():
-        if known == device and name not in local and name not in scope.names:
+        root = name.partition(".")[0]
+        if known == device and root not in local and root not in scope.names:
             named.add(name)
             yield Reference(name, "", "variable", None, 900)
     for name, statements in scope.module.bindings.items():

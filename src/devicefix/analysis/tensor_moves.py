@@ -90,7 +90,7 @@ def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None
             dtype = _asked(value)
         elif value.is_tensor:
             device, dtype, moves = value.device, value.dtype, True
-        elif value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) or (
+        elif value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.EXTERNAL) or (
             value.kind is Kind.NUMBER
             and not isinstance(value.data, bool)
             and value is not args.keywords.get("non_blocking")
