@@ -26,6 +26,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
+from devicefix.analysis.loaders import entry
 from devicefix.analysis.meeting import loaded_origins, meet_loaded
 from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
@@ -112,8 +113,8 @@ def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
                 args.keyword_nodes.setdefault(name, keyword.value)
         else:
             args.keyword_splat = True
-            element = any_element(contents) if contents.kind is Kind.MAPPING else None
-            if element is not None and element.is_tensor:
+            element = any_element(contents) if contents.kind is Kind.MAPPING else entry(contents)
+            if element is not None and (element.is_tensor or opaque.is_batch_element(element)):
                 args.keywords.setdefault("**", element)
                 args.keyword_nodes.setdefault("**", keyword.value)
     return args
