@@ -26,7 +26,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
-from devicefix.analysis.loaders import entry
+from devicefix.analysis.loaders import entry, item
 from devicefix.analysis.meeting import loaded_origins, meet_loaded
 from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
@@ -183,6 +183,9 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
         if name in AS_IT_WAS:
             flags = frozenset({"likely_tensor"})
             return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))
+        key = args.positional[0].data if args.positional else None
+        if name in ("get", "pop") and isinstance(key, str) and (base.origins or base.has("likely_tensor")):
+            return item(base, key, key)
         if loaded_origins(base) and (name in ("get", "pop") or gives_tensor(name)):
             return Value(Kind.UNKNOWN, device=base.device, ident=("call", node), origins=loaded_origins(base))
     if tokenizers.wants_tensors(args):  # only tokenizers and processors have such a parameter
