@@ -21,7 +21,8 @@ from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.mentions import Reader
 from devicefix.analysis.module_moves import settle
 from devicefix.analysis.relevance import STEPS, Relevance
-from devicefix.analysis.values import MAYBE_NONE, NUMBER, Closure, Kind, Obj, Value
+from devicefix.analysis.telling import named_loader
+from devicefix.analysis.values import MAYBE_NONE, NUMBER, UNKNOWN, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -280,7 +281,10 @@ def _parameter(
         asked = DTYPE_CLASSES[torch_api.DTYPES[default.attr]]
         return Value(Kind.DTYPE, dtype=asked, ident=ident, flags=frozenset({"parameter"}))
     value = Value(Kind.UNKNOWN, device=device, ident=ident, flags=frozenset(flags))
-    return annotated(value, annotation_kind(parameter.annotation, info.module))
+    kind = annotation_kind(parameter.annotation, info.module)
+    if not kind and parameter.annotation is None and named_loader(parameter.arg):
+        return Value(Kind.LOADER, element=UNKNOWN, ident=ident, flags=frozenset({"parameter", "guessed"}))
+    return annotated(value, kind)
 
 
 def _is_number(node: ast.expr) -> bool:
