@@ -163,7 +163,7 @@ def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
     if module_class and host_transforms.only_in_data_sets(it, cls):
         module_class, host = False, True  # it meets what is on the CPU, as all in there
     else:
-        host = classes.is_host_class(it, cls)
+        host = classes.is_host_class(it, cls) or (not module_class and classes.is_test_class(it, cls))
     obj: Obj | None = None
     names = [n for n in STEPS if n in cls.methods] + [n for n in cls.methods if n not in STEPS]
     for name in names:
