@@ -7,8 +7,8 @@ means a module. Names are taken flow-insensitively, so a name that is used as tw
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -157,8 +157,9 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
     iterated: set[str] = set()
     joined: set[str] = set()
     fed: set[str] = set()
+    defaults: Counter[str] = Counter()  #: how often a name is bound under `if name is None`
     floating: set[str] = set()
-    bound: set[str] = set()
+    bound: Counter[str] = Counter()
     only_tensors, only_modules = torch_api.TENSOR_ONLY_ATTRIBUTES, torch_api.MODULE_ONLY_ATTRIBUTES
     arguments = getattr(function, "args", None) if layers else None
     receiver = arguments.args[0].arg if arguments is not None and arguments.args else ""
@@ -168,7 +169,7 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
         cls = node.__class__
         if cls is ast.Name or cls is ast.Constant:
             if cls is ast.Name and node.ctx.__class__ is ast.Store:
-                bound.add(node.id)
+                bound[node.id] += 1
             continue
         if cls is ast.Attribute:
             name = node.attr
@@ -189,21 +190,23 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
                 owner, dot, name = path.rpartition(".")
                 if dot and shows_tensor(name):
                     likely[owner] += 1
-                if owner == receiver and name in layers and node.args:
-                    given = path_of(node.args[0])
-                    if given is not None:
-                        fed.add(given)
-                        if layers[name].float_input:
-                            floating.add(given)
+                if owner == receiver and name in layers:
+                    fed.update(_fed(node, layers[name]))
+                    first = path_of(node.args[0]) if node.args and layers[name].float_input else None
+                    if first is not None:
+                        floating.add(first)
             _read_call(node, module, strong, likely, joined)
+        elif cls is ast.If:
+            defaults.update(_set_if_none(node))
         elif cls is ast.For or cls is ast.comprehension or cls is ast.AsyncFor:
             path = path_of(node.iter)
             if path is not None:
                 iterated.add(path)
         push_children(node, stack)
-    for path in joined - bound:  # a name that is bound anew says nothing about what it was before
+    rebound = {name for name, count in bound.items() if defaults[name] < count}
+    for path in joined - bound.keys():  # a name that is bound anew says nothing about what it was before
         likely[path] += 1
-    strong |= fed - bound
+    strong |= fed - rebound
     strong -= modules | called  # tensors are not called
     return Evidence(
         frozenset(strong),
@@ -211,8 +214,20 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
         frozenset(modules),
         frozenset(called),
         frozenset(iterated),
-        frozenset(floating - bound),
+        frozenset(floating - rebound),
     )
+
+
+def _set_if_none(node: ast.If) -> Iterator[str]:
+    """The name in ``if name is None: name = …``, once for each time that it is bound there."""
+    test = node.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or not isinstance(test.ops[0], ast.Is):
+        return
+    for statement in statements(node.body):
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name) and target.id == test.left.id:
+                    yield target.id
 
 
 def layers_of(cls: ClassInfo) -> dict[str, ModuleClass]:
@@ -231,6 +246,19 @@ def layers_of(cls: ClassInfo) -> dict[str, ModuleClass]:
                     else:
                         found[target.attr] = layer
     return {name: layer for name, layer in found.items() if name not in others}
+
+
+def _fed(node: ast.Call, layer: ModuleClass) -> Iterator[str]:
+    """What a call of a layer gives it as tensors."""
+    pairs = [*zip(layer.forward_parameters, node.args, strict=False), *((k.arg or "", k.value) for k in node.keywords)]
+    for parameter, argument in pairs:
+        path = path_of(argument)
+        if path is not None and parameter in layer.forward_parameters and not parameter.startswith(OPTIONS):
+            yield path
+
+
+#: how the names of arguments of layers begin that are no tensors
+OPTIONS = ("is_", "need_", "average_", "src_is_", "tgt_is_", "memory_is_", "output_size")
 
 
 def _layer(value: ast.expr, module: ModuleInfo) -> ModuleClass | None:

@@ -32,12 +32,18 @@ SAME_PLACE = frozenset(
 )  # fmt: skip
 
 
+#: a static method that is called on the instance, too
+MASK_METHOD = "generate_square_subsequent_mask"
+
+
 @cache
 def factory_names() -> frozenset[str]:
     """Last names of every function of torch that makes a tensor without being given one."""
     from devicefix.torch_api._generated import FUNCTIONS
+    from devicefix.torch_api.library_functions import FUNCTIONS as LIBRARIES
 
-    made = {name.rpartition(".")[2] for name, row in FUNCTIONS.items() if " creates" in row}
+    rows = [*FUNCTIONS.items(), *LIBRARIES.items()]
+    made = {name.rpartition(".")[2] for name, row in rows if " creates" in row}
     return frozenset(made | {name.rpartition(".")[2] for name in LEGACY_CONSTRUCTORS} | {"new"})
 
 
@@ -125,7 +131,7 @@ class FactoryCalls:
         root = path[0]
         if self.roots.get(root) is False and all(bound != root for bound, _ in self.modules):
             return False
-        if name == "new" or name in self.aliases:
+        if name == "new" or name in self.aliases or name == MASK_METHOD:
             return True
         if name in self.windows:
             return "windows" in path or root in self.members

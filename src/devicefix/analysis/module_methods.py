@@ -13,6 +13,7 @@ from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Move, Step
 from devicefix.analysis.module_moves import move_object
 from devicefix.analysis.tensor_moves import move_target
+from devicefix.analysis.torch_functions import call_function
 from devicefix.analysis.values import (
     NONE,
     STRING,
@@ -42,6 +43,9 @@ def call_module_method(
         if moves:
             move_object(it, frame, node, receiver, device)
         return receiver
+    fact = torch_api.function(f"{obj.external}.{name}") if obj.external else None
+    if fact is not None:  # a static method
+        return call_function(it, frame, node, fact, args)
     if name in hooks.REGISTERING:
         return hooks.register(it, frame, receiver, name, args)
     if name == "apply" and args.positional and _moves(args.positional[0]):

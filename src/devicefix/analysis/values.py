@@ -245,6 +245,9 @@ def join(a: Value, b: Value) -> Value:
     """What is known of a value that is ``a`` on one path and ``b`` on the other."""
     if a is b:
         return a
+    made = _in_place_of_argument(a, b) or _in_place_of_argument(b, a)
+    if made is not None:
+        return made
     if a.kind is not b.kind:
         return _join_kinds(a, b)
     kind = a.kind
@@ -278,6 +281,17 @@ def join(a: Value, b: Value) -> Value:
     if kind in (Kind.METHOD, Kind.EXTERNAL):
         return UNKNOWN
     return Value(kind, dtype=a.dtype if a.dtype is b.dtype else DType.UNKNOWN, sources=a.sources + b.sources)
+
+
+def _in_place_of_argument(given: Value, made: Value) -> Value | None:
+    """``if h is None: h = torch.zeros(3)``: a caller puts what it gives where it belongs; what is made here counts."""
+    if made.kind is not Kind.TENSOR or made.device is None or not made.device.host or not made.origins:
+        return None
+    if given.kind not in (Kind.UNKNOWN, Kind.TENSOR) or not (isinstance(given.ident, tuple) and given.ident):
+        return None
+    if given.ident[0] != "parameter" or (given.device is not None and not given.device.assumed):
+        return None
+    return made if any(origin.kind == "factory" for origin in made.origins) else None
 
 
 def _join_ranks(a: int | None, b: int | None) -> int | None:

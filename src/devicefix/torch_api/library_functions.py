@@ -46,6 +46,8 @@ FUNCTIONS: Final[dict[str, str]] = {
         ),
         "(x:t, batch:t, size) tensor mix=strict out=input rank=some",
     ),
+    "torch.nn.Transformer.generate_square_subsequent_mask": "(sz, device, dtype) tensor creates device dtype out=float "
+    "rank=some",
     "torchvision.ops.nms": "(boxes:t, scores:t, iou_threshold) tensor mix=strict one_dtype out=int rank=some",
     "torchvision.ops.batched_nms": "(boxes:t, scores:t, idxs:t, iou_threshold) tensor mix=strict out=int rank=some",
     "torchvision.ops.box_iou": "(boxes1:t, boxes2:t) tensor mix=strict out=float rank=some",
