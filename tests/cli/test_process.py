@@ -28,7 +28,7 @@ class Net(nn.Module):
         h = torch.zeros(x.shape[0], 3)
         return self.fc(x) + h
 """
-FIXED = FAULT.replace("x.shape[0], 3)", "x.shape[0], 3, device=x.device)")
+FIXED = FAULT.replace("x.shape[0], 3)", "x.shape[0], 3, device=x.device, dtype=x.dtype)")
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_a_fault_is_found_shown_and_repaired() -> None:
     assert b"m.py:11:13: DVF201" in found.stdout
     shown = start("--diff", "m.py")
     assert shown.returncode == 1
-    assert b"+        h = torch.zeros(x.shape[0], 3, device=x.device)" in shown.stdout
+    assert b"+        h = torch.zeros(x.shape[0], 3, device=x.device, dtype=x.dtype)" in shown.stdout
     assert Path("m.py").read_text() == FAULT
     assert start("--write", "m.py").returncode == 0
     assert Path("m.py").read_text() == FIXED

@@ -138,6 +138,8 @@ def _sparse(original: Callable[..., Any]) -> Callable[..., Any]:
         )
         if wanted.type not in ("cpu", required().kind):
             return original(*args, device=wanted, **kwargs)
+        if device is not None:  # everything is brought there first
+            args = tuple(a.to(CPU) if isinstance(a, Tensor) else a for a in args)
         made = original(*args, device=CPU, **kwargs)
         return set_tag(made, Tag(wanted, user_site())) if is_simulated(wanted) else made
 
