@@ -53,6 +53,8 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
     for mix in facts.mixes:
         if facts.is_stale(mix) or (mix.assumed and mix.partner.device in facts.host_roots):
             continue
+        if facts.records.kept_on_host and _beside_host_data(facts, mix):
+            continue
         for origin in origins_of(mix.culprit, kind):
             if not isinstance(origin.node, ast.Call) or not facts.here(origin.node) or origin.node in facts.excused:
                 continue
@@ -64,6 +66,12 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
         if not is_host_table(facts, new.mixes) and not replaced_at_first(facts, new.call, new.mixes)
     ]  # fmt: skip
     yield from sorted(made, key=lambda new: (new.call.lineno, new.call.col_offset))
+
+
+def _beside_host_data(facts: FileFacts, mix: Mix) -> bool:
+    """Whether a tensor also comes out of a part of a batch that has to stay on the CPU: it moves with that."""
+    kept = facts.records.kept_on_host
+    return any(origin.kind == "batch" and (origin.node, origin.path) in kept for origin in mix.culprit.origins)
 
 
 def origins_of(value: Value, kind: str) -> Iterator[Origin]:
