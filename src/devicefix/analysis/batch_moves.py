@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.batch_fields import field_uses
 from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
 from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
 from devicefix.analysis.loaders import GRAPHS, AttributeKey
@@ -38,10 +39,10 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
         return Repair(note="its parts are wanted on several devices")
     held = next((key.name for path in batch.paths for key in path if isinstance(key, AttributeKey)), "")
     graphs = all(origin.detail == GRAPHS for origin in batch.origins)
-    if held and not graphs:
+    names = parts(facts, batch)
+    if held and not graphs and not (names and all(field_uses(facts, batch, part) for part in names)):
         way = "move that (with a `.to` of its class), or each tensor where it is used"
         return Repair(note=f"`{held}` is an attribute of an object: {way}")
-    names = parts(facts, batch)
     direct = _direct_use(facts, batch)
     if names is None and direct is None:
         return Repair(note="which of the loop's names hold the unmoved tensors is not known")
@@ -108,6 +109,8 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
             if part.name not in tensors:
                 text = _container_line(facts, batch, part, style.suffix)
                 uses = inline_uses(facts, batch, part, only_way=True) if text is None else None
+                if text is None and uses is None:
+                    uses = field_uses(facts, batch, part)
                 if text is not None:
                     lines[anchor, where].append(text)
                 elif uses is not None:

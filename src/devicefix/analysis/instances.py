@@ -50,6 +50,8 @@ def _bind_fields(it: Interpreter, frame: Frame, cls: ClassInfo, obj: Obj, args: 
         fields.extend(c.annotations)
     for i, name in enumerate(dict.fromkeys(fields)):
         value = args.get(i, name)
+        if args.splat and i >= len(args.positional) and name not in args.keywords:
+            value = args.positional[-1]  # one of those in the list that was spread
         if value is None:
             value = annotated(
                 Value(Kind.UNKNOWN, ident=("field", id(obj), name)),
