@@ -146,7 +146,7 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
 def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
     """A call of something unknown. Methods that only tensors have still give tensors."""
     if loaded_origins(function):  # a whole module from a file
-        meet_loaded(it, frame, node, [function, *args.every()], called=True)
+        meet_loaded(it, frame, node, [function, *args.every()], called=True, strict=True)
     if isinstance(node.func, ast.Attribute) and function.sources:
         base, name = function.sources[0], node.func.attr
         if base.kind is Kind.OBJECT and base.data.is_module:

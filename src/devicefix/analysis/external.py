@@ -282,11 +282,23 @@ def _loaded(it: Interpreter, frame: Frame, node: ast.Call, name: str, given: Val
     scope = frame.scope()
     device = as_device(given) if given is not None else None
     hidden = given is None and (args.keyword_splat or args.splat)
-    origins = (Origin("loaded", node, scope, detail=name),) if given is None and not hidden else ()
+    if device is None and given is not None and _returns_first(args.keyword_nodes.get("map_location")):
+        device = CPU  # lambda storage, location: storage
+    origins: tuple[Origin, ...] = ()
+    if given is None and not hidden:
+        origins = (Origin("loaded", node, scope, detail=name),)
+    elif device is not None and device.host:
+        origins = (Origin("mapped", node, scope, detail=name),)
     flags = frozenset({"location_unknown"}) if hidden else frozenset()
     value = Value(Kind.UNKNOWN, device=device, ident=("call", node), origins=origins, flags=flags, data=name)
     it.records.steps.append(Step("load", node, value, scope, given))
     return value.replace(data=None)
+
+
+def _returns_first(node: ast.expr | None) -> bool:
+    if not isinstance(node, ast.Lambda) or not node.args.args or not isinstance(node.body, ast.Name):
+        return False
+    return node.body.id == node.args.args[0].arg
 
 
 def _optimizer(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:

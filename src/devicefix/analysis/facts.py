@@ -171,6 +171,8 @@ class Records:
     #: the same for tensors that were made on the card without a number
     literal_meetings: list[Mix] = field(default_factory=list)
     loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
+    mapped_meetings: list[LoadedMeeting] = field(default_factory=list)  #: the same for loads to the CPU
+    mapped_on_host: set[ast.Call] = field(default_factory=set)  #: those that have partners on the CPU as well
     callbacks: list[Callback] = field(default_factory=list)
     item_methods: set[FunctionInfo] = field(default_factory=set)  #: through which loaders fetch items
     accelerator_uses: list[AcceleratorUse] = field(default_factory=list)

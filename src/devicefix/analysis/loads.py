@@ -82,6 +82,7 @@ class Load:
     states: list[ast.Call] = field(default_factory=list)  #: calls of ``load_state_dict`` that it reaches
     meetings: list[LoadedMeeting] = field(default_factory=list)
     others: list[ast.AST] = field(default_factory=list)  #: uses of which nothing is known
+    kept: list[tuple[str, str]] = field(default_factory=list)  #: attributes that hold (a part of) it, with the key
     generator_state: bool = False
     moved: bool = False  #: the loaded object itself is moved, as whole pickled modules are
     misplaced: ast.Call | None = None  #: a ``load_state_dict`` that got the ``map_location``
@@ -107,11 +108,16 @@ def open_loads(facts: FileFacts) -> Iterator[Load]:
         load = found.setdefault(step.node, Load(step.node, str(step.subject.data)))
         load.scopes.append(step.scope)
     for load in sorted(found.values(), key=lambda x: (x.call.lineno, x.call.col_offset)):
-        _Uses(facts, load).follow()
-        seen_through = not load.moved and not load.others  # a whole module may be moved anywhere
+        follow(facts, load)
+        seen_through = not (load.moved or load.others or load.kept)  # a whole module may be moved anywhere
         meetings = (m for m in facts.records.loaded_meetings if m.load is load.call)
         load.meetings = [m for m in meetings if seen_through or not m.called]
         yield load
+
+
+def follow(facts: FileFacts, load: Load) -> None:
+    """Find the uses of what a load returns in the function around it."""
+    _Uses(facts, load).follow()
 
 
 class _Uses:
@@ -237,7 +243,7 @@ class _Uses:
                 self.targets(target)
             else:
                 if isinstance(target, ast.Attribute) and not STATES.search(key):
-                    self.load.others.append(statement)  # kept, and used who knows where
+                    self.load.kept.append((target.attr, key))  # and used who knows where
                 self.taint(target)
 
     def loop(self, statement: ast.For | ast.AsyncFor) -> None:
@@ -316,15 +322,14 @@ def location(facts: FileFacts, load: Load) -> tuple[str, str, str]:
     wanted = {m.device for m in load.meetings}
     wanted |= {d for d in _receiver_devices(facts, load) if not d.host}
     doubt = ""
-    if load.others:
+    if load.others or load.kept:
         doubt = "what else is done with the loaded object was not followed"
     if load.generator_state and not load.meetings:
         return '"cpu"', doubt, ""  # the states of generators have to be there
     expression = ""
     if len(wanted) == 1:
         device = wanted.pop()
-        found = [_named(scope, device) for scope in load.scopes]
-        expression = found[0] if found and all(f == found[0] for f in found) else ""
+        expression = device_named(load.scopes, device)
     elif not wanted:
         candidates = [_device_variables(scope) for scope in load.scopes]
         common = [name for name in candidates[0] if all(name in names for names in candidates)] if candidates else []
@@ -350,15 +355,23 @@ def _receiver_devices(facts: FileFacts, load: Load) -> Iterator[Device]:
             yield device
 
 
+def device_named(scopes: list[Scope], device: Device) -> str:
+    """What ``device`` is called in all of some scopes; "" if nothing names it."""
+    found = [_named(scope, device) for scope in scopes]
+    return found[0] if found and all(f == found[0] for f in found) else ""
+
+
 def _named(scope: Scope, device: Device) -> str:
-    """A variable for ``device`` that ``torch.load`` accepts, or ``f"cuda:{rank}"`` for one that is a number."""
-    for reference in references(scope, device):
-        if reference.kind == "variable" and not reference.doubt:
+    """An expression for ``device`` that ``torch.load`` accepts: a variable, ``f"cuda:{rank}"`` for one that is a number,
+    or where a tensor is."""
+    known = [reference for reference in references(scope, device) if not reference.doubt]
+    for reference in known:
+        if reference.kind == "variable":
             return reference.device
     for path, value in _variables(scope):
         if value.kind is Kind.NUMBER and value.data is None and as_device(value) == device:
             return f'f"cuda:{{{path}}}"'
-    return ""
+    return next((reference.device for reference in known if reference.kind == "tensor"), "")
 
 
 def _device_variables(scope: Scope) -> list[str]:

@@ -66,7 +66,7 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         return base
     if base.kind is Kind.UNKNOWN:
         if base.origins:
-            meet_loaded(it, frame, node, [base, *(v for v, _ in indices)])
+            meet_loaded(it, frame, node, [base, *(v for v, _ in indices)], strict=True)
         return Value(
             Kind.UNKNOWN,
             device=base.device,
