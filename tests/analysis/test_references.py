@@ -62,6 +62,62 @@ def test_settings_of_another_device_do_not() -> None:
     assert device(text) == "next(net.parameters("  # up to the first parenthesis
 
 
+ELSEWHERE = [
+    pytest.param("from settings import DEVICE", "DEVICE", id="imported"),
+    pytest.param("import settings", "settings.DEVICE", id="of-a-module"),
+    pytest.param("from settings import options", "options.run.device", id="of-an-object"),
+    pytest.param(
+        "import argparse\noptions = argparse.ArgumentParser().parse_args()", "options.device", id="of-arguments"
+    ),
+]
+
+
+@pytest.mark.parametrize(("imports", "path"), ELSEWHERE)
+def test_what_moves_of_the_file_name_is_used_elsewhere(imports: str, path: str) -> None:
+    text = f"{imports}\n" + source(
+        f"""
+        def build():
+            return nn.Linear(3, 3).to({path})
+
+        def draw():
+            return build()(torch.zeros(2, 3))
+        """
+    )
+    assert device(text) == path
+
+
+@pytest.mark.parametrize("line", ["DEVICE = 3", "for DEVICE in range(2): pass"])
+def test_not_where_the_name_is_another_thing(line: str) -> None:
+    text = "from settings import DEVICE\n" + source(
+        f"""
+        def build():
+            return nn.Linear(3, 3).to(DEVICE)
+
+        def draw():
+            {line}
+            return build()(torch.zeros(2, 3))
+        """
+    )
+    assert device(text) is None
+
+
+def test_not_a_name_that_only_the_program_binds() -> None:
+    text = source(
+        """
+        def build():
+            return nn.Linear(3, 3).to(options.device)
+
+        def draw():
+            return build()(torch.zeros(2, 3))
+
+        if __name__ == "__main__":
+            options = read_options()
+            draw()
+        """
+    )
+    assert device(text) is None
+
+
 ORDER = [
     pytest.param("return x + torch.zeros(3)", "x.device", id="what-it-meets"),
     pytest.param("h = self.fc(x)\nreturn h + torch.zeros(3)", "h.device", id="what-it-meets-before-the-input"),

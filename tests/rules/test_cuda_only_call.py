@@ -130,6 +130,13 @@ def test_code_for_the_card_only(program: str) -> None:
     assert found(program) == []
 
 
+@pytest.mark.parametrize("imports", ["import tensorrt as trt\n", "from triton import language\n", "import cupy.cuda\n"])
+def test_libraries_that_run_on_cards_alone(imports: str) -> None:
+    body = "    return torch.cuda.current_stream(), x\n"
+    assert len(found(CHOSEN + body)) == 1
+    assert found(imports + "\n\n" + CHOSEN + body) == []
+
+
 def test_nothing_is_rewritten() -> None:
     program = HEAD + "class D(Dataset):\n    def __getitem__(self, i):\n        return torch.ones(2).cuda()\n"
     assert fix(program, unsafe=True, settings=Settings(select=("DVF403",))).new_text == program

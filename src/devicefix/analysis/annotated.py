@@ -27,6 +27,8 @@ def annotated(value: Value, kind: str) -> Value:
         return Value(Kind.MODULE, device=value.device, ident=value.ident, flags=flags)
     if kind == "device":
         return Value(Kind.DEVICE, device=symbol(value.ident), ident=value.ident, flags=flags)
+    if kind == "dtype":
+        return Value(Kind.DTYPE, ident=value.ident, flags=flags)
     if kind == "number":
         return Value(Kind.NUMBER, flags=flags, ident=value.ident)
     if kind == "string":

@@ -192,6 +192,8 @@ def _tensor_lines(names: list[str], style: Style) -> list[str]:
 
 def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
     value = structure(facts, batch.place, part.prefix)
+    if value.kind is Kind.UNKNOWN and all(rest == (None,) for rest in part.rests):
+        value = Value(Kind.MAPPING, element=Value(Kind.TENSOR))  # `model(**batch)`: the entries are inputs of the model
     if is_record(value) or _stays_partly(facts, batch, part, value):
         return None
     function = facts.function(batch.place)

@@ -26,6 +26,7 @@ from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
+from devicefix.analysis.loaders import entry
 from devicefix.analysis.meeting import loaded_origins, meet_loaded
 from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
@@ -34,19 +35,17 @@ from devicefix.analysis.object_methods import call_object_method
 from devicefix.analysis.passed_functions import PARTIAL, call_partial
 from devicefix.analysis.tensor_methods import gives_tensor
 from devicefix.analysis.tensor_moves import move_target
-from devicefix.analysis.values import (
-    NONE,
-    UNKNOWN,
-    Closure,
-    Kind,
-    Value,
-    any_element,
-    join_all,
-)
+from devicefix.analysis.values import NONE, UNKNOWN, Closure, Kind, Value, any_element, join_all
 
 if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
     from devicefix.analysis.model import FunctionInfo, ModuleInfo
+
+
+#: methods whose result is where the receiver is, and a tensor if that is one
+AS_IT_WAS = frozenset(
+    {"float", "double", "half", "long", "int", "bool", "detach", "clone", "contiguous", "view", "reshape"}
+)
 
 
 def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
@@ -114,8 +113,8 @@ def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
                 args.keyword_nodes.setdefault(name, keyword.value)
         else:
             args.keyword_splat = True
-            element = any_element(contents) if contents.kind is Kind.MAPPING else None
-            if element is not None and element.is_tensor:
+            element = any_element(contents) if contents.kind is Kind.MAPPING else entry(contents)
+            if element is not None and (element.is_tensor or opaque.is_batch_element(element)):
                 args.keywords.setdefault("**", element)
                 args.keyword_nodes.setdefault("**", keyword.value)
     return args
@@ -181,19 +180,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
                     Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"
                 ),
             )
-        if name in (
-            "float",
-            "double",
-            "half",
-            "long",
-            "int",
-            "bool",
-            "detach",
-            "clone",
-            "contiguous",
-            "view",
-            "reshape",
-        ):
+        if name in AS_IT_WAS:
             flags = frozenset({"likely_tensor"})
             return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))
         if loaded_origins(base) and (name in ("get", "pop") or gives_tensor(name)):

@@ -28,9 +28,19 @@ GUARD_WORDS = re.compile(
 CARD_ONLY_NAMES = re.compile(r"cuda|gpu|nccl|triton|distrib|ddp|fsdp|apex|rocm", re.IGNORECASE)
 
 
+#: libraries that run on cards alone; a file that uses one is not for the CPU
+CARD_LIBRARIES = frozenset({"tensorrt", "torch_tensorrt", "tensorrt_llm", "torch2trt", "pycuda", "cupy", "triton"})
+
+
+def _uses_card_library(facts: FileFacts) -> bool:
+    names = [alias.name for node in facts.nodes(ast.Import) for alias in node.names]
+    names += [node.module or "" for node in facts.nodes(ast.ImportFrom) if not node.level]
+    return any(name.partition(".")[0] in CARD_LIBRARIES for name in names)
+
+
 def unguarded_uses(facts: FileFacts) -> Iterator[AcceleratorUse]:
     """The first evaluation of each call that would run on a machine without a card, by all that is seen."""
-    if CARD_ONLY_NAMES.search(facts.path.stem):
+    if not facts.records.accelerator_uses or CARD_ONLY_NAMES.search(facts.path.stem) or _uses_card_library(facts):
         return
     seen: set[ast.Call] = set()
     placing = _placing_functions(facts)

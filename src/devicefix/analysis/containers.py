@@ -12,6 +12,7 @@ from devicefix.analysis.container_keys import bad_key, key_doubt
 from devicefix.analysis.container_uses import keys_stored, trouble_in_use
 from devicefix.analysis.ownership import holds_saved_state, modules_inside
 from devicefix.analysis.spelling import spelling
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind, Obj, Value, elements, module_objects
 from devicefix.codemods.changes import AddImport, Change, ReplaceExpression, WrapExpression
 
@@ -108,7 +109,7 @@ def _is_empty(value: ast.expr) -> bool:
         return not value.keys
     if not isinstance(value, ast.Call) or value.args or value.keywords:
         return False
-    return isinstance(value.func, ast.Name) and value.func.id in ("list", "dict", "tuple")
+    return last_name(value.func) in ("list", "dict", "tuple", "OrderedDict")
 
 
 def _trouble(facts: FileFacts, container: Container) -> str:

@@ -321,14 +321,19 @@ def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
     return None
 
 
+#: functions of ``torch.cuda`` that say which card ``"cuda"`` means
+CURRENT = frozenset({"set_device", "device", "device_of"})
+
+
 def ranks_in_use(facts: FileFacts) -> ast.AST | None:
-    """Code that places each process on a card of its own: ``set_device``, process groups."""
+    """Code that places each process on a card of its own: ``set_device``, process groups; or that changes the card."""
     for node in facts.nodes(ast.Call):
         last = last_name(node.func)
         if last in ("init_process_group", "DistributedDataParallel", "DDP"):
             return node
-        if last == "set_device" and (path_of(node.func) or "").endswith("cuda.set_device"):
-            return node
+        if last in CURRENT and (path_of(node.func) or "").endswith(f"cuda.{last}"):
+            if last == "set_device" or isinstance(facts.parents.get(node), ast.withitem):
+                return node
     return None
 
 

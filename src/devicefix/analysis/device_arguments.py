@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from devicefix.analysis.devices import Device, parse_device, symbol
+from devicefix.analysis.dtypes import is_dtype
 from devicefix.analysis.values import UNKNOWN, Kind, Value, join
 
 
@@ -25,9 +26,13 @@ def as_device(value: Value | None) -> Device | None:
         if isinstance(value.data, int) and not isinstance(value.data, bool):
             return Device("cuda", value.data)
         return symbol(value.ident) if value.ident is not None else None
-    if value.kind is Kind.UNKNOWN and value.ident is not None:
+    if value.kind is Kind.UNKNOWN and value.ident is not None and not is_dtype(value):
         # an expression that we cannot look into, used as a device: the device that somebody chose
         return symbol(value.ident)
+    if value.kind is Kind.EXTERNAL and isinstance(value.data, str):
+        home, _, name = value.data.rpartition(".")  # from settings import DEVICE, of a file that is not there
+        if DEVICE_WORDS.search(name) and home.partition(".")[0] not in ("torch", "numpy", "builtins"):
+            return symbol(("external", value.data))
     return None
 
 

@@ -36,17 +36,17 @@ def device_settings(facts: FileFacts) -> Iterator[Setting]:
     found = [*_class_attributes(facts), *_entries(facts), *_options(facts)]
     if not found:
         return
-    attributes, keys = _read_as_devices(facts)
+    attributes, keys, spread = _read_as_devices(facts)
     for setting, kind, name, owner in found:
         if kind == "item":
-            used = name in keys
+            used = name in keys or (name == "device" and owner in spread)
         else:
             used = any(attribute == name and _means(facts, base, owner) for base, attribute in attributes)
         if used:
             yield setting
 
 
-Candidate = tuple[Setting, str, str, str]  #: with the kind of access, the name or key, and the class
+Candidate = tuple[Setting, str, str, str]  #: with the kind of access, the name or key, and the class or dict
 
 
 def _class_attributes(facts: FileFacts) -> Iterator[Candidate]:
@@ -76,7 +76,7 @@ def _entries(facts: FileFacts) -> Iterator[Candidate]:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 if cuda_sites.device_literal(facts, value):
                     text = f'{node.targets[0].id}["{key.value}"]'
-                    yield Setting(value, text), "item", key.value, ""
+                    yield Setting(value, text), "item", key.value, node.targets[0].id
 
 
 def _options(facts: FileFacts) -> Iterator[Candidate]:
@@ -92,12 +92,15 @@ def _options(facts: FileFacts) -> Iterator[Candidate]:
             yield Setting(default, flag), "attribute", flag.lstrip("-").replace("-", "_"), ""
 
 
-def _read_as_devices(facts: FileFacts) -> tuple[set[tuple[str, str]], set[str]]:
-    """What stands where a device belongs: (base, attribute) of ``cfg.device``, and the keys of ``cfg["device"]``."""
+def _read_as_devices(facts: FileFacts) -> tuple[set[tuple[str, str]], set[str], set[str]]:
+    """What stands where a device belongs: (base, attribute) of ``cfg.device``, and the keys of ``cfg["device"]``; and
+    the dicts that are spread in a call, ``**options``."""
     attributes: set[tuple[str, str]] = set()
     keys: set[str] = set()
+    spread: set[str] = set()
     for node in facts.nodes(ast.Call):
         values = [k.value for k in node.keywords if k.arg == "device"]
+        spread.update(k.value.id for k in node.keywords if k.arg is None and isinstance(k.value, ast.Name))
         if last_name(node.func) in ("to", "device") and node.args:
             values.append(node.args[0])
         for value in values:
@@ -105,7 +108,7 @@ def _read_as_devices(facts: FileFacts) -> tuple[set[tuple[str, str]], set[str]]:
                 attributes.add((path_of(value.value) or "", value.attr))
             elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
                 keys.add(str(value.slice.value))
-    return attributes, keys
+    return attributes, keys, spread
 
 
 def _means(facts: FileFacts, base: str, owner: str) -> bool:

@@ -10,6 +10,16 @@ DTYPE_CLASSES = {"float": DType.FLOAT, "int": DType.INT, "bool": DType.BOOL, "co
 NO_DTYPE_CHANGE = frozenset({"explicit_dtype", "maybe_none", "guessed", "shaped"})
 
 
+def is_dtype(value: Value) -> bool:
+    """Whether a value is a dtype: known as one, or read from something that is called one, as ``config.torch_dtype``."""
+    if value.kind is Kind.DTYPE:
+        return True
+    if value.kind is not Kind.UNKNOWN or not isinstance(value.ident, tuple):
+        return False
+    name = value.ident[-1]
+    return isinstance(name, str) and name.endswith("dtype")
+
+
 def dtype_of(value: Value | None) -> DType | None:
     """The dtype class that an argument asks for; ``None`` if it is no dtype."""
     if value is None:

@@ -6,14 +6,17 @@ import ast
 import gc
 from typing import TYPE_CHECKING
 
+from devicefix import torch_api
 from devicefix.analysis import classes, host_transforms
 from devicefix.analysis.calls import annotated, run_body
 from devicefix.analysis.depth import room_for_depth
 from devicefix.analysis.device_arguments import global_devices
 from devicefix.analysis.devices import Device, symbol
+from devicefix.analysis.dtypes import DTYPE_CLASSES
 from devicefix.analysis.evidence import annotation_kind
 from devicefix.analysis.facts import FileFacts, Records
 from devicefix.analysis.frames import Arguments, Frame
+from devicefix.analysis.global_paths import named_by_moves
 from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.mentions import Reader
 from devicefix.analysis.module_moves import settle
@@ -60,6 +63,8 @@ def analyse(
                 return FileFacts(module, records, settings, silent="cuda" not in source.text)
             _run_module(it, module)
             _run_unreached(it, module)
+            for path, device in named_by_moves(module, it.records.moves):
+                module.devices.setdefault(path, device)
     finally:
         it.close()
         if frozen:
@@ -256,6 +261,9 @@ def _parameter(
             return Value(Kind.STRING, ident=ident, flags=frozenset({"parameter"}))
     elif isinstance(default, (ast.Tuple, ast.List)) and default.elts and all(map(_is_number, default.elts)):
         return Value(Kind.SEQUENCE, element=NUMBER, ident=ident, flags=frozenset({"parameter"}))
+    elif isinstance(default, ast.Attribute) and default.attr in torch_api.DTYPES:
+        asked = DTYPE_CLASSES[torch_api.DTYPES[default.attr]]
+        return Value(Kind.DTYPE, dtype=asked, ident=ident, flags=frozenset({"parameter"}))
     value = Value(Kind.UNKNOWN, device=device, ident=ident, flags=frozenset(flags))
     return annotated(value, annotation_kind(parameter.annotation, info.module))
 

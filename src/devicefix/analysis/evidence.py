@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from devicefix import torch_api
+from devicefix.analysis.statements import statements
 from devicefix.analysis.tree_index import last_name, push_children
 
 if TYPE_CHECKING:
-    from devicefix.analysis.model import ModuleInfo
+    from devicefix.analysis.model import ClassInfo, ModuleInfo
+    from devicefix.torch_api import ModuleClass
+
+EMPTY: Mapping[str, ModuleClass] = {}
 
 #: attributes that tensors share with arrays or shapes; they count only together with something else
 SHARED = frozenset({"shape", "size", "dtype", "device", "T", "ndim", "dim", "mean", "sum", "view", "long"})
@@ -31,6 +36,7 @@ class Evidence:
     modules: frozenset[str]  #: used in a way that only a module allows
     called: frozenset[str]
     iterated: frozenset[str]
+    floating: frozenset[str] = frozenset()  #: given to layers that take floating tensors only
 
 
 def path_of(node: ast.expr) -> str | None:
@@ -115,6 +121,7 @@ def annotation_kind(node: ast.expr | None, module: ModuleInfo | None = None) -> 
     return {
         "Module": "module",
         "device": "device",
+        "dtype": "dtype",
         "str": "string",
         "ndarray": "ndarray",
         "DataLoader": "loader",
@@ -138,16 +145,23 @@ def shows_tensor(name: str) -> bool:
     return name not in torch_api.NOT_ONLY_OF_TENSORS and torch_api.method(name) is not None
 
 
-def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
-    """Read the uses of all names in a function (functions inside it included, for what they capture)."""
+def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str, ModuleClass] = EMPTY) -> Evidence:
+    """Read the uses of all names in a function (functions inside it included, for what they capture).
+
+    ``layers``: what the class of the function keeps in attributes, see `layers_of`.
+    """
     strong: set[str] = set()
     likely: defaultdict[str, int] = defaultdict(int)
     modules: set[str] = set()
     called: set[str] = set()
     iterated: set[str] = set()
     joined: set[str] = set()
+    fed: set[str] = set()
+    floating: set[str] = set()
     bound: set[str] = set()
     only_tensors, only_modules = torch_api.TENSOR_ONLY_ATTRIBUTES, torch_api.MODULE_ONLY_ATTRIBUTES
+    arguments = getattr(function, "args", None) if layers else None
+    receiver = arguments.args[0].arg if arguments is not None and arguments.args else ""
     stack: list[Any] = [function]
     while stack:
         node = stack.pop()
@@ -175,6 +189,12 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
                 owner, dot, name = path.rpartition(".")
                 if dot and shows_tensor(name):
                     likely[owner] += 1
+                if owner == receiver and name in layers and node.args:
+                    given = path_of(node.args[0])
+                    if given is not None:
+                        fed.add(given)
+                        if layers[name].float_input:
+                            floating.add(given)
             _read_call(node, module, strong, likely, joined)
         elif cls is ast.For or cls is ast.comprehension or cls is ast.AsyncFor:
             path = path_of(node.iter)
@@ -183,6 +203,7 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
         push_children(node, stack)
     for path in joined - bound:  # a name that is bound anew says nothing about what it was before
         likely[path] += 1
+    strong |= fed - bound
     strong -= modules | called  # tensors are not called
     return Evidence(
         frozenset(strong),
@@ -190,7 +211,37 @@ def collect_evidence(function: ast.AST, module: ModuleInfo) -> Evidence:
         frozenset(modules),
         frozenset(called),
         frozenset(iterated),
+        frozenset(floating - bound),
     )
+
+
+def layers_of(cls: ClassInfo) -> dict[str, ModuleClass]:
+    """The attributes that the constructor binds to layers of torch which take one tensor."""
+    found: dict[str, ModuleClass] = {}
+    others: set[str] = set()
+    constructor = cls.methods.get("__init__")
+    body = constructor.node.body if constructor is not None else []
+    for statement in statements(body) if isinstance(body, list) else ():
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    layer = _layer(statement.value, cls.module)
+                    if layer is None:
+                        others.add(target.attr)
+                    else:
+                        found[target.attr] = layer
+    return {name: layer for name, layer in found.items() if name not in others}
+
+
+def _layer(value: ast.expr, module: ModuleInfo) -> ModuleClass | None:
+    """``nn.Linear(…)``, or the first layer of ``nn.Sequential(…)``."""
+    if not isinstance(value, ast.Call):
+        return None
+    fact = torch_api.module_class(torch_path(module, value.func))
+    if fact is not None and fact.container == "sequential":
+        return _layer(value.args[0], module) if value.args else None
+    takes_one = fact is not None and fact.output == "tensor" and not fact.loss and fact.forward_parameters
+    return fact if takes_one and last_name(value.func) != "Identity" else None
 
 
 def _read_call(

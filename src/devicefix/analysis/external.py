@@ -17,6 +17,7 @@ from devicefix.analysis import (
     loaders,
     numpy_calls,
     passed_functions,
+    prepared,
     records,
     standard_library,
     tensor_factories,
@@ -91,6 +92,8 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
         if last in ("from_pretrained", "from_config"):
             value.data.origins = value.data.origins if "device_map" not in args.keywords else ()
         return value
+    if last == "Accelerator":
+        return prepared.accelerator(node, name, args)
     known = torch_api.external_class(name)
     if known is not None:
         if known.kind == "loader":
@@ -103,8 +106,6 @@ def _library(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arg
             Kind.OBJECT, data=Obj(None, external=known.name, arguments=(tuple(args.positional), dict(args.keywords)))
         )
     if listed:
-        return Value(Kind.OBJECT, data=Obj(None, external=name))
-    if name.rpartition(".")[2] == "Accelerator":
         return Value(Kind.OBJECT, data=Obj(None, external=name))
     return Value(Kind.UNKNOWN, ident=("call", node))
 

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.device_arguments import either
 from devicefix.analysis.values import UNKNOWN, Closure, Kind, Value
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _static(it: Interpreter, module: ModuleInfo, name: str) -> Value | None:
             value = frame.names.get(name, UNKNOWN)
         else:
             value = UNKNOWN
-        result = value if result is None else join(result, value)
+        result = value if result is None else either(result, value) or join(result, value)
     if result is None:
         for star in module.star_imports:
             result = _through_star(it, module, star, name)

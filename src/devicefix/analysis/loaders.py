@@ -92,10 +92,20 @@ def _stacked(item: Value) -> Value:
     return UNKNOWN
 
 
+def _collates_on_host(collate: Value) -> bool:
+    """``DataCollatorWithPadding(tokenizer)``, ``default_data_collator``: a mapping of tensors on the CPU."""
+    if collate.kind not in (Kind.OBJECT, Kind.EXTERNAL):
+        return False
+    known = torch_api.external_class(collate.data.external if collate.kind is Kind.OBJECT else str(collate.data))
+    return known is not None and known.kind == "collator"
+
+
 def _collated(it: Interpreter, frame: Frame, node: ast.Call, collate: Value, item: Value) -> Value:
     from devicefix.analysis.calls import apply
     from devicefix.analysis.frames import Arguments
 
+    if _collates_on_host(collate):
+        return Value(Kind.UNKNOWN)
     batch_list = Value(Kind.SEQUENCE, element=item, data="list")
     result = apply(it, frame, node, collate, Arguments([batch_list], nodes=[node]))
     # a collation that is not seen may put its tensors anywhere
@@ -204,6 +214,13 @@ def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
     if not any(o.kind == "batch" for o in origins):
         return origins
     return tuple(replace(o, path=(*o.path, key)) if o.kind == "batch" else o for o in origins)
+
+
+def entry(batch: Value) -> Value | None:
+    """Any entry of a batch of unknown kind that is used as a mapping, ``f(**batch)``; None for other values."""
+    if batch.kind is not Kind.UNKNOWN or not any(o.kind == "batch" for o in batch.origins):
+        return None
+    return batch.replace(ident=("item", batch.ident, None), origins=part(batch.origins, None), sources=(), data=None)
 
 
 def named_part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:

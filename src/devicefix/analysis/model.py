@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.bindings import OutlineBindings, bindings_of
-from devicefix.analysis.evidence import Evidence, collect_evidence
+from devicefix.analysis.evidence import Evidence, collect_evidence, layers_of
 from devicefix.analysis.statements import import_names, statement_names, statements, top_level
 from devicefix.analysis.tree_index import TreeIndex, push_children, walk
 from devicefix.source.errors import SourceError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from devicefix.analysis.values import Value
     from devicefix.source.outline import Outline
     from devicefix.source.text import SourceText
+    from devicefix.torch_api import ModuleClass
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -126,7 +127,9 @@ class FunctionInfo:
     @cached_property
     def evidence(self) -> Evidence:
         """How the names in this function are used."""
-        return collect_evidence(self.node, self.module)
+        if self.cls is None:
+            return collect_evidence(self.node, self.module)
+        return collect_evidence(self.node, self.module, self.cls.layers)
 
     def __repr__(self) -> str:  # pragma: no cover - for debugging
         return f"<function {self.name}>"
@@ -166,6 +169,11 @@ class ClassInfo:
             elif isinstance(statement, (ast.If, ast.Try)):
                 self._collect(statement.body)
                 self._collect(statement.orelse)
+
+    @cached_property
+    def layers(self) -> Mapping[str, ModuleClass]:
+        """Attributes that are layers of torch."""
+        return layers_of(self)
 
     def __repr__(self) -> str:  # pragma: no cover - for debugging
         return f"<class {self.name}>"

@@ -27,9 +27,9 @@ def move_object(it: Interpreter, frame: Frame, node: ast.AST, base: Value, devic
     _move(it, base.data, device, set(), (scope, node))
 
 
-def settle(it: Interpreter, obj: Obj, device: Device | None) -> None:
+def settle(it: Interpreter, obj: Obj, device: Device | None, by: tuple[Scope, ast.AST] | None = None) -> None:
     """Believe that the parameters of a module are on a device, whoever brought them there."""
-    _move(it, obj, device, set())
+    _move(it, obj, device, set(), by)
 
 
 def _move(

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.imports import external, global_value
-from devicefix.analysis.values import MAYBE_NONE, UNKNOWN, Kind, Value
+from devicefix.analysis.values import MAYBE_NONE, UNKNOWN, DType, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -56,8 +56,10 @@ def guess(frame: Frame, value: Value, path: str) -> Value:
     evidence = frame.function.evidence
     if path in evidence.tensors or (path in evidence.likely_tensors and value.has("likely_tensor")):
         batched = any(o.kind == "batch" for o in value.origins)  # a batch has a dimension for its rows
+        dtype = DType.FLOAT if path in evidence.floating else DType.UNKNOWN
         return Value(
-            Kind.TENSOR, device=value.device, ident=value.ident, origins=value.origins, rank=-1 if batched else None,
+            Kind.TENSOR, device=value.device, dtype=dtype, ident=value.ident, origins=value.origins,
+            rank=-1 if batched else None,
             flags=(value.flags & MAYBE_NONE) | {"guessed"},
         )  # fmt: skip
     if path in evidence.modules:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import autograd_functions, distributions
+from devicefix.analysis import autograd_functions, distributions, prepared
 from devicefix.analysis.classes import external_kind
 from devicefix.analysis.facts import Move, Step
 from devicefix.analysis.module_calls import call_sequential
@@ -57,8 +57,7 @@ def call_object_method(
     if name == "from_pretrained" and known is not None:
         return Value(Kind.OBJECT, data=obj)
     if obj.external and name == "prepare" and obj.external.endswith("Accelerator"):
-        prepared = tuple(_placed(v) for v in args.positional)
-        return prepared[0] if len(prepared) == 1 else Value(Kind.SEQUENCE, items=prepared, data="tuple")
+        return prepared.prepare(it, frame, node, obj, args)
     if name in ("step", "zero_grad") and obj.external:
         if name == "step" and torch_api.optimizer_class(obj.external) is not None:
             it.records.steps.append(Step("optimizer_step", node, receiver, frame.scope()))
@@ -67,17 +66,6 @@ def call_object_method(
         it.records.steps.append(Step("load_state_dict", node, receiver, frame.scope()))
         return NONE
     return Value(Kind.UNKNOWN, ident=("call", node))
-
-
-def _placed(value: Value) -> Value:
-    """What ``prepare`` gives back: the same thing, placed by the framework."""
-    if value.kind is Kind.OBJECT and value.data.is_module:
-        value.data.origins = ()
-        value.data.device = None
-        return value
-    if value.kind is Kind.LOADER:
-        return Value(Kind.UNKNOWN)
-    return value
 
 
 def _move_container(

@@ -34,7 +34,8 @@ class Unification:
     doubt: str = ""
     note: str = ""
     group: str = ""
-    chosen_by: ast.AST | None = None  #: the call that gives each process a card of its own
+    chosen_by: ast.AST | None = None  #: the call that gives each process a card of its own, or changes the card
+    chosen_here: bool = False  #: by a ``with`` block
 
 
 def unify(facts: FileFacts) -> Iterator[Unification]:
@@ -55,7 +56,10 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
                 "each process owns a card here; `.cuda()` follows `set_device`, and one device for all would "
                 "pile them onto the first card"
             )
-            yield Unification(open_sites[0].node, note=note, chosen_by=rank)
+            here = isinstance(facts.parents.get(rank), ast.withitem)
+            if here:
+                note = '`.cuda()` and "cuda" follow the current card, which a `with` chooses'
+            yield Unification(open_sites[0].node, note=note, chosen_by=rank, chosen_here=here)
         return
     new = _NewVariable(facts, variables, open_sites)
     for site in open_sites:

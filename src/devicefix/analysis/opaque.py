@@ -73,10 +73,15 @@ def is_batch_element(value: Value) -> bool:
     return value.kind is Kind.UNKNOWN and any(o.kind == "batch" for o in value.origins)
 
 
+def is_moved(value: Value) -> bool:
+    """Whether a value of unknown kind was brought to a device: given to a module, it is an input of it."""
+    return value.kind is Kind.UNKNOWN and value.device is not None and value.has("moved")
+
+
 def _tensors(value: Value) -> list[Value]:
     if value.is_tensor:
         return [value]
-    if is_batch_element(value):
+    if is_batch_element(value) or is_moved(value):
         return [as_tensor(value)]
     if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
         return [v for v in elements(value.data.attrs["<items>"]) if v.is_tensor]

@@ -59,6 +59,14 @@ def call_partial(it: Interpreter, frame: Frame, node: ast.Call, held: Value, arg
     return apply(it, frame, node, held.data.function, merged)
 
 
+def _mapped(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``vmap(f)(x)`` calls ``f`` on slices of ``x``, which are where it is."""
+    if not args.positional:
+        return Value(Kind.UNKNOWN, ident=("call", node))
+    held = Value(Kind.UNKNOWN, data=Partial(args.positional[0], Arguments()), ident=("call", node))
+    return Value(Kind.METHOD, data=(held, PARTIAL))
+
+
 def _checkpoint(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``checkpoint(function, x, y)`` calls ``function(x, y)``."""
     from devicefix.analysis.calls import apply
@@ -88,5 +96,7 @@ def call_unbound(it: Interpreter, frame: Frame, node: ast.Call, name: str, args:
 
 HANDLERS = {
     "functools.partial": _partial,
+    "torch.vmap": _mapped,
+    "torch.func.vmap": _mapped,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
 }

@@ -35,7 +35,7 @@ def result_rank(
         return first.rank
     if kind == "some":
         return -1
-    if kind == "broadcast":
+    if kind == "broadcast" or short in ("polar", "complex"):
         return combine(values, device).rank
     if kind == "reduce":
         position = fact.parameters.index(parameter) if parameter in fact.parameters else -1

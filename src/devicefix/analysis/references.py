@@ -112,7 +112,8 @@ def seen_as_tensor(function: FunctionInfo | None, name: str, value: Value) -> Va
         return value
     evidence: Evidence = function.evidence
     if name in evidence.tensors or (name in evidence.likely_tensors and value.has("likely_tensor")):
-        return Value(Kind.TENSOR, device=value.device, ident=value.ident, flags=value.flags & DOUBTS)
+        dtype = DType.FLOAT if name in evidence.floating else DType.UNKNOWN
+        return Value(Kind.TENSOR, device=value.device, dtype=dtype, ident=value.ident, flags=value.flags & DOUBTS)
     return value
 
 
@@ -240,7 +241,8 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
     local = scope.function.locals
     named: set[str] = set()
     for name, known in scope.module.devices.items():
-        if known == device and name not in local and name not in scope.names:
+        root = name.partition(".")[0]
+        if known == device and root not in local and root not in scope.names:
             named.add(name)
             yield Reference(name, "", "variable", None, 900)
     for name, statements in scope.module.bindings.items():

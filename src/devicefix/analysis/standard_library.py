@@ -72,7 +72,15 @@ def _reduce(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
     return apply(it, frame, node, function, Args([initial or member, member], nodes=nodes))
 
 
+def _ordered_dict(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``OrderedDict(a=x)``: a dict."""
+    from devicefix.analysis.builtins import call_function
+
+    return call_function(it, frame, node, "dict", args)
+
+
 HANDLERS = {
+    "collections.OrderedDict": _ordered_dict,
     "collections.defaultdict": _defaultdict,
     "functools.reduce": _reduce,
     "itertools.chain": _chain,

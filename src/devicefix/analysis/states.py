@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.device_arguments import either
-from devicefix.analysis.values import Value, join
+from devicefix.analysis.values import Kind, Value, join
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
 
 MAYBE_UNBOUND = frozenset({"maybe_unbound"})
+DEVICES = frozenset({Kind.DEVICE, Kind.STRING})  #: kinds of which a device variable may be
 
 
 class State:
@@ -66,7 +67,8 @@ def merge(states: list[dict[str, Value]], partial: bool = True) -> dict[str, Val
             if known is None:
                 result[name] = value.replace(flags=value.flags | MAYBE_UNBOUND) if partial else value
             else:
-                result[name] = either(known, value) or join(known, value)
+                device = DEVICES & {known.kind, value.kind} and either(known, value)
+                result[name] = device or join(known, value)
         if partial:
             for name in result.keys() - state.keys():
                 value = result[name]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, Device
-from devicefix.analysis.dtypes import DTYPE_CLASSES, dtype_of
+from devicefix.analysis.dtypes import DTYPE_CLASSES, dtype_of, is_dtype
 from devicefix.analysis.facts import Move
 from devicefix.analysis.values import DType, Kind, Origin, Value
 
@@ -21,7 +21,7 @@ def move(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: s
     """``x.to(…)``, ``x.cuda()``, ``x.cpu()``, ``x.half()``, ``x.type(…)`` on a tensor: a new tensor."""
     device, dtype, moves = move_target(name, args)
     flags = receiver.flags & {"maybe_none", "guessed", "shaped", "explicit_dtype", "packed"}
-    if dtype is not None:
+    if dtype is not None or any(map(is_dtype, args.every())):
         flags |= {"explicit_dtype"}
     if receiver.has("leaf") and receiver.has("requires_grad"):
         flags |= {"was_leaf"}
@@ -44,6 +44,12 @@ def move(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, name: s
     return result
 
 
+def _asked(value: Value) -> DType | None:
+    """The dtype class that is asked for; ``None``, as if it stayed, for one that a caller chooses."""
+    chosen = value.kind is not Kind.DTYPE or (value.has("parameter") and value.dtype is DType.UNKNOWN)
+    return None if chosen else value.dtype
+
+
 def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None, bool]:
     """Where a move method moves to: (device, dtype class, whether it moves at all)."""
     if name == "cuda":
@@ -61,7 +67,7 @@ def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None
         given = args.get(0, "dtype")
         if given is None:
             return None, None, False
-        if given.kind is Kind.DTYPE:
+        if is_dtype(given):
             return None, dtype_of(given), False
         if given.kind is Kind.STRING and isinstance(given.data, str):
             if given.data.startswith("torch.cuda."):
@@ -79,12 +85,12 @@ def move_target(name: str, args: Arguments) -> tuple[Device | None, DType | None
     moves = False
     for value in (*args.positional, *(args.keywords[k] for k in ("device", "dtype", "other") if k in args.keywords)):
         if value is args.keywords.get("dtype"):
-            dtype = value.dtype if value.kind is Kind.DTYPE else dtype  # and no device, whatever it is
-        elif value.kind is Kind.DTYPE:
-            dtype = value.dtype
+            dtype = _asked(value) or dtype  # and no device, whatever it is
+        elif is_dtype(value):
+            dtype = _asked(value)
         elif value.is_tensor:
             device, dtype, moves = value.device, value.dtype, True
-        elif value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) or (
+        elif value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.EXTERNAL) or (
             value.kind is Kind.NUMBER
             and not isinstance(value.data, bool)
             and value is not args.keywords.get("non_blocking")

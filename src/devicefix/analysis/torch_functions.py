@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import draws, records
-from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import Device
 from devicefix.analysis.dtypes import DTYPE_CLASSES, dtype_of
 from devicefix.analysis.meeting import Operand, loaded_origins, meet, meet_loaded
@@ -87,9 +86,7 @@ def apply_function(
     meet_loaded(it, frame, node, [*values, *given, *listed], strict=strict)
     if "out" in args.keywords and args.keywords["out"].is_tensor:
         operands = [(args.keywords["out"], args.keyword_nodes.get("out")), *operands]
-    if fact.device and "device" in args.keywords:
-        device = as_device(args.keywords["device"])  # sparse_coo_tensor(i, v, device=d) brings both there
-    elif fact.mixing in ("same", "strict", "index"):
+    if fact.mixing in ("same", "strict", "index"):
         if fact.in_place:
             manner = "in_place" if fact.mixing == "same" else "strict"
         else:

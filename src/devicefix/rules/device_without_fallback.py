@@ -36,6 +36,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     if cuda_sites.ranks_in_use(facts) is not None:
         return
     yield from _settings(facts)
+    yield from _for_all(facts)
     variables = DeviceVariables(facts)
     for node in facts.nodes(ast.Assign, ast.AnnAssign):
         if node.value is None:
@@ -79,6 +80,21 @@ def _settings(facts: FileFacts) -> Iterator[Finding]:
         repair = fix("fall back to the CPU", _with_fallback(facts, setting.value, torch)) if torch else None
         note = "" if torch else "torch is not imported under a name in this file"
         yield finding(facts, CODE, NAME, setting.value, message, fix=repair, note=note)
+
+
+def _for_all(facts: FileFacts) -> Iterator[Finding]:
+    """``torch.set_default_device("cuda")``, ``with torch.device("cuda"):``."""
+    torch = torch_name(facts)
+    chosen = [node.args[0] for node in facts.nodes(ast.Call)
+              if len(node.args) == 1 and path_of(node.func) == f"{torch}.set_default_device"]  # fmt: skip
+    chosen += [item.context_expr for node in facts.nodes(ast.With, ast.AsyncWith) for item in node.items]
+    for value in chosen if torch else ():
+        if not cuda_sites.device_literal(facts, value) or cuda_sites.in_host_class(facts, value):
+            continue
+        if cuda_sites.guard_of(facts, value)[0] is None:
+            message = f"{short(value)} is the only choice for new tensors: the program stops on a machine without CUDA"
+            repair = fix("fall back to the CPU", _with_fallback(facts, value, torch))
+            yield finding(facts, CODE, NAME, value, message, fix=repair)
 
 
 #: why the default of a parameter or field stays
@@ -176,7 +192,8 @@ The same goes for a card whose number is a setting, `torch.device(f"cuda:{args.g
 
 Settings count as well where the file reads them as a device and never asks whether there is one: an attribute of a
 class, an entry of a dict (`{"device": "cuda"}`), the default of an option on the command line. The default of a
-parameter, or of a data class's field, is part of a signature and only reported.
+parameter, or of a data class's field, is part of a signature and only reported. The device of all new tensors,
+`torch.set_default_device("cuda")` or `with torch.device("cuda"):`, is a choice as well.
 
 A choice that is already inside a test for CUDA, that is one of several, or that names one of several cards is left
 alone, and so is a number that may stand for the CPU (one that is compared, or is -1 or `None` at first) or that belongs

@@ -34,7 +34,8 @@ def _message(step: Unification) -> str:
         return f"{code} puts it on CUDA whatever `{step.existing}` says"
     if step.chosen_by is not None:
         line = getattr(step.chosen_by, "lineno", 0)
-        return f"{code} fails on a machine without CUDA; the card is chosen per process (line {line})"
+        how = "by a `with`" if step.chosen_here else "per process"
+        return f"{code} fails on a machine without CUDA; the card is chosen {how} (line {line})"
     return f"{code} fails on a machine without CUDA; nothing in the file chooses the device"
 
 
@@ -50,7 +51,7 @@ everywhere. `torch.load(…, map_location="cuda")` counts as well where the file
 
 A call under its own test (`if torch.cuda.is_available(): …`), other classes' `.cuda()`, code for two cards on
 purpose, data-loader code and overrides of `cuda` itself are left alone. Code in which each process owns a card
-(`set_device`, process groups) is reported once, without a fix.
+(`set_device`, process groups), or that changes the current card in a `with`, is reported once, without a fix.
 """,
     fix_safety="""
 An existing device variable is used wherever one is in scope: a local one, `self.device`, `args.device`, a global. In
