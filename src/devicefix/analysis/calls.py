@@ -188,7 +188,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
     if tokenizers.wants_tensors(args):  # only tokenizers and processors have such a parameter
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name in tokenizers.ID_ENCODERS:
-            return tokenizers.token_ids(it, frame, node)
+            return tokenizers.token_ids(it, frame, node, args)
         if not name or name in tokenizers.ENCODERS or name in ("tokenizer", "processor"):
             return tokenizers.tokens(it, frame, node, args)
     return Value(Kind.UNKNOWN, ident=("call", node), device=None)
