@@ -26,7 +26,7 @@ def field_uses(facts: FileFacts, batch: Batch, part: Part) -> list[ast.expr] | N
     if bound is None or part.anchor is not None or () in part.rests:
         return None
     whole = structure(facts, batch.place, part.prefix)
-    if whole.kind is Kind.OBJECT and "to" in whole.data.cls.methods:
+    if whole.kind is Kind.OBJECT and (whole.data.cls is None or "to" in whole.data.cls.methods):
         return None  # it can be moved as a whole, and says itself how
     if not all(structure(facts, batch.place, (*part.prefix, *rest)).is_tensor for rest in part.rests):
         return None

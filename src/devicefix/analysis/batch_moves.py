@@ -194,12 +194,19 @@ def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> 
     value = structure(facts, batch.place, part.prefix)
     if value.kind is Kind.UNKNOWN and all(rest == (None,) for rest in part.rests):
         value = Value(Kind.MAPPING, element=Value(Kind.TENSOR))  # `model(**batch)`: the entries are inputs of the model
+    if _moves_itself(value):
+        return f"{part.name} = {part.name}{suffix}"
     if is_record(value) or _stays_partly(facts, batch, part, value):
         return None
     function = facts.function(batch.place)
     used = {n.id for n in ast.walk(function.node if function is not None else facts.tree) if isinstance(n, ast.Name)}
     text = _moved(facts, part.name, value, part.rests, suffix, used)
     return f"{part.name} = {text}" if text is not None else None
+
+
+def _moves_itself(value: Value) -> bool:
+    """Whether a value is the output of a tokenizer, whose ``to`` moves all that it holds and returns it."""
+    return value.kind is Kind.OBJECT and value.data.external == "transformers.BatchEncoding"
 
 
 def _stays_partly(facts: FileFacts, batch: Batch, part: Part, value: Value) -> bool:

@@ -121,6 +121,8 @@ def structure(facts: FileFacts, place: ast.AST, path: Path) -> Value:
     """The abstract value of one part of a batch."""
     value = join_all(facts.records.values.get(place, ()))
     for key in path:
+        if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
+            value = value.data.attrs["<items>"]
         if value.kind is Kind.OBJECT and isinstance(key, AttributeKey):
             value = value.data.attrs.get(key.name) or Value(Kind.UNKNOWN)
             continue

@@ -10,6 +10,7 @@ from devicefix import torch_api
 from devicefix.analysis import (
     autograd_functions,
     builtins,
+    datasets,
     decorators,
     encodings,
     external,
@@ -59,6 +60,8 @@ def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
         encodings.mark_encoding(it, frame, node, result)
     elif result.kind is Kind.UNKNOWN and not _looked_into(function):
         escape(it, args.every())
+        if datasets.is_told_device(args):
+            result = datasets.told_device(frame, node, result)
     return result
 
 
