@@ -44,9 +44,11 @@ GENERATOR_STATES = re.compile(r"rng|random", re.IGNORECASE)
 #: methods of dicts and modules through which the loaded thing is still the same or a part of it
 PASSING = frozenset({"get", "items", "values", "pop", "copy", "state_dict", "setdefault", "float", "half"})
 SILENT_METHODS = frozenset(
-    {"keys", "update", "clear", "eval", "train", "requires_grad_", "zero_grad", "parameters", "named_parameters", "modules",
-     "named_modules", "children", "named_children"}
+    {"keys", "update", "clear", "zero_grad", "parameters", "named_parameters", "modules", "named_modules", "children",
+     "named_children"}
 )  # fmt: skip
+CHAINED = frozenset({"eval", "train", "requires_grad_"})  #: methods of modules that return the module
+ON_HOST = frozenset({"numpy", "tolist", "__array__"})  #: methods that want their tensor on the CPU
 HARMLESS_CALLS = frozenset(
     {
         "print",
@@ -85,6 +87,7 @@ class Load:
     kept: list[tuple[str, str]] = field(default_factory=list)  #: attributes that hold (a part of) it, with the key
     generator_state: bool = False
     moved: bool = False  #: the loaded object itself is moved, as whole pickled modules are
+    on_host: bool = False  #: an array or a list of numbers is made of it
     misplaced: ast.Call | None = None  #: a ``load_state_dict`` that got the ``map_location``
 
 
@@ -195,8 +198,12 @@ class _Uses:
         if attribute.attr in ("to", "cuda"):
             self.load.moved = True
             return None
-        if attribute.attr in SILENT_METHODS:
+        if attribute.attr in ON_HOST:
+            self.load.on_host = True
+        if attribute.attr in SILENT_METHODS | ON_HOST:
             return None
+        if attribute.attr in CHAINED:
+            return ""
         if isinstance(call, ast.Call) and call.func is attribute:
             if attribute.attr in PASSING:
                 first = call.args[0] if call.args else None

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import FileFacts, LoadedMeeting
 
-#: methods that want their tensor on the CPU
-ON_HOST = frozenset({"numpy", "tolist", "__array__"})
-
 
 @dataclass(slots=True)
 class MappedLoad:
@@ -54,7 +51,7 @@ def mapped_loads(facts: FileFacts) -> Iterator[MappedLoad]:
 
 def _repaired(facts: FileFacts, load: Load, found: MappedLoad, meetings: list[LoadedMeeting]) -> MappedLoad:
     wanted = {m.device for m in meetings}
-    if load.call in facts.records.mapped_on_host or load.generator_state or _read_on_host(facts, load):
+    if load.call in facts.records.mapped_on_host or load.generator_state or load.on_host:
         found.note = "some of it is also used on the CPU: what meets the device has to be moved there"
     elif len(wanted) > 1:
         found.note = "its tensors meet others on several devices"
@@ -70,13 +67,6 @@ def _repaired(facts: FileFacts, load: Load, found: MappedLoad, meetings: list[Lo
 def _location(call: ast.Call) -> ast.expr | None:
     named = next((k.value for k in call.keywords if k.arg == "map_location"), None)
     return named or (call.args[1] if len(call.args) > 1 else None)
-
-
-def _read_on_host(facts: FileFacts, load: Load) -> bool:
-    """Whether an array is made in the function that reads the file, of whatever that is."""
-    function = facts.function(load.call)
-    body = function.node if function is not None else facts.tree
-    return any(isinstance(n, ast.Attribute) and n.attr in ON_HOST for n in ast.walk(body))
 
 
 def _moved_later(facts: FileFacts, load: Load) -> bool:
