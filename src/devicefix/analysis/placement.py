@@ -105,7 +105,7 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
     fact = _fact(new)
     placement = Placement(takes_device=fact is not None and fact.device)
     trouble = refuses_device(new.call)
-    if trouble:
+    if trouble and not _drawn_there(facts, new):
         placement.note = trouble
         return placement
     wanted = _wants_dtype(new, fact)
@@ -137,6 +137,13 @@ def refuses_device(call: ast.Call) -> str:
         if keyword.arg == "pin_memory" and isinstance(keyword.value, ast.Constant) and keyword.value.value:
             return "pinned memory is on the CPU"
     return ""
+
+
+def _drawn_there(facts: FileFacts, new: NewTensor) -> bool:
+    """Whether the generator that numbers are drawn with is where they are wanted, so that only they have to go there."""
+    wanted = {mix.partner.device for mix in new.mixes}
+    draws = [draw.generator.device for draw in facts.records.draws if draw.node is new.call]
+    return len(wanted) == 1 and bool(draws) and set(draws) == wanted
 
 
 def _wants_dtype(new: NewTensor, fact: torch_api.Function | None) -> bool:
