@@ -333,6 +333,14 @@ def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Val
     return Value(Kind.SEQUENCE, items=(result,), data="tuple")
 
 
+#: what wraps a module of transformers in adapters, which are put beside its weights
+PEFT = (
+    "peft.get_peft_model",
+    "peft.prepare_model_for_kbit_training",
+    "peft.PeftModel.from_pretrained",
+    "peft.PeftModelForCausalLM.from_pretrained",
+)
+
 _HANDLERS: dict[str, Handler] = {
     "torch.nn.register_module_forward_pre_hook": hooks.register_global,
     "torch.nn.register_module_forward_hook": hooks.register_global,
@@ -365,6 +373,7 @@ _HANDLERS: dict[str, Handler] = {
     "torch.utils.data.default_collate": loaders.default_collate,
     "torch.utils.data.dataloader.default_collate": loaders.default_collate,
     "torch.compile": _same,
+    **dict.fromkeys(PEFT, _same),
     "torch.jit.script": _same,
     "torch.nn.utils.weight_norm": _same,
     "torch.nn.utils.spectral_norm": _same,
