@@ -193,7 +193,9 @@ def _tensor_lines(names: list[str], style: Style) -> list[str]:
 def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
     value = structure(facts, batch.place, part.prefix)
     if value.kind is Kind.UNKNOWN and all(rest == (None,) for rest in part.rests):
-        value = Value(Kind.MAPPING, element=Value(Kind.TENSOR))  # `model(**batch)`: the entries are inputs of the model
+        # `model(**batch)`: the entries are inputs of the model, unless some are taken out before
+        only = all(isinstance(facts.parents.get(use), ast.keyword) for use in _uses(facts, batch, part))
+        value = Value(Kind.MAPPING, element=Value(Kind.TENSOR if only else Kind.UNKNOWN))
     if _moves_itself(value):
         return f"{part.name} = {part.name}{suffix}"
     if is_record(value) or _stays_partly(facts, batch, part, value):
@@ -209,12 +211,18 @@ def _moves_itself(value: Value) -> bool:
     return value.kind is Kind.OBJECT and value.data.external == "transformers.BatchEncoding"
 
 
+def _uses(facts: FileFacts, batch: Batch, part: Part) -> list[ast.Name]:
+    """Where the name of a part is read."""
+    bound = binding(facts, batch.place)
+    inside = [facts.parents[part.anchor]] if part.anchor is not None else bound[2] if bound is not None else []
+    return loads(part.name, inside)
+
+
 def _stays_partly(facts: FileFacts, batch: Batch, part: Part, value: Value) -> bool:
     """Whether some tensor of the container is used on the CPU, and moving everything would take it away from there."""
-    bound = binding(facts, batch.place)
-    if bound is None:
+    if binding(facts, batch.place) is None:
         return True
-    for use in loads(part.name, [facts.parents[part.anchor]] if part.anchor is not None else bound[2]):
+    for use in _uses(facts, batch, part):
         item = item_of(facts, use)
         if item is None or any(rest[:1] == (key_of(item),) for rest in part.rests):
             continue

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 HOST_FUNCTIONS = ("collate", "transform", "augment", "preprocess", "worker_init", "__getitem__")
 
 
+#: methods that a trainer calls with the model first, which it has placed
+TRAINER_STEPS = frozenset({"compute_loss", "training_step", "prediction_step", "evaluation_step"})
+
+
 def analyse(
     source: SourceText,
     *,
@@ -200,7 +204,13 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
         if info.is_class_method
         else Value(Kind.OBJECT, data=obj)
     )
+    in_trainer = info.name in TRAINER_STEPS and _is_trainer(it, obj.cls) and len(info.parameters) > 1
+    if in_trainer:
+        device = symbol(("trainer", obj.cls))  # where it puts its model and what the loader gives
     names = parameters(info, device, receiver, tensors=obj.is_module)
+    if in_trainer:
+        model = info.parameters[1].arg
+        names[model] = Value(Kind.MODULE, device=device, ident=names[model].ident, flags=frozenset({"moved"}))
     frame = Frame(
         info.module,
         info,
@@ -210,6 +220,11 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
         outer=obj.cls.outer if obj.cls else None,
     )
     run_body(it, frame, info)
+
+
+def _is_trainer(it: Interpreter, cls: ClassInfo | None) -> bool:
+    known = (torch_api.external_class(name) for name in classes.ancestry(it, cls)[1]) if cls is not None else ()
+    return any(found is not None and found.kind == "framework" for found in known)
 
 
 def run_function(it: Interpreter, info: FunctionInfo, outer: MutableMapping[str, Value] | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -206,8 +206,10 @@ def attribute(base: Value, name: str) -> Value:
     """``batch.name`` of a batch of unknown kind: a field of it, from the same place."""
     value = Value(Kind.UNKNOWN, device=base.device, ident=("attr", base.ident, name), sources=(base,), data=name)
     # what tensors have as well says nothing: the batch may be one
-    if not base.origins or torch_api.attribute(name) is not None or torch_api.method(name) is not None:
+    if torch_api.attribute(name) is not None or torch_api.method(name) is not None:
         return value
+    if not base.origins:  # `outputs.logits` of what a model gave
+        return value.replace(flags=base.flags & {"likely_tensor"}) if base.has("likely_tensor") else value
     if name in torch_api.MOVE_METHODS or not any(o.kind == "batch" for o in base.origins):
         return value
     return value.replace(origins=part(base.origins, AttributeKey(name)), flags=base.flags & {"likely_tensor"})
@@ -218,6 +220,14 @@ def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
     if not any(o.kind == "batch" for o in origins):
         return origins
     return tuple(replace(o, path=(*o.path, key)) if o.kind == "batch" else o for o in origins)
+
+
+def item(base: Value, key: object, name: Hashable) -> Value:
+    """``base[key]`` of something of unknown kind; ``name`` tells it from other items where the key is not known."""
+    return Value(
+        Kind.UNKNOWN, device=base.device, ident=("item", base.ident, name), origins=part(base.origins, key),
+        flags=base.flags & {"likely_tensor"},
+    )  # fmt: skip
 
 
 def entry(batch: Value) -> Value | None:

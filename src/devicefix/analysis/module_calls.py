@@ -119,7 +119,7 @@ def _call_torch_module(
             continue  # lengths of CTCLoss
         if torch_api.brought_along(obj.external, parameter) and not any(o.kind == "batch" for o in value.origins):
             continue  # a part of a batch is moved like the other parts
-        if value.kind is Kind.UNKNOWN and obj.stateful and not fact.container:
+        if value.kind is Kind.UNKNOWN and (obj.stateful or fact.loss) and not fact.container:
             if value.has("likely_tensor") or opaque.is_moved(value):
                 value = opaque.as_tensor(value)
         operands.extend(tensor_operands(value, argument))
