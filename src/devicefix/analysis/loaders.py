@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import datasets
+from devicefix.analysis import datasets, opaque
 from devicefix.analysis.classes import find_method
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.records import is_record
@@ -209,6 +209,8 @@ def attribute(base: Value, name: str) -> Value:
     if torch_api.attribute(name) is not None or torch_api.method(name) is not None:
         return value
     if not base.origins:  # `outputs.logits` of what a model gave
+        if name in opaque.OUTPUTS and base.has("likely_tensor") and base.device is not None:
+            return opaque.as_tensor(value)
         return value.replace(flags=base.flags & {"likely_tensor"}) if base.has("likely_tensor") else value
     if name in torch_api.MOVE_METHODS or not any(o.kind == "batch" for o in base.origins):
         return value
