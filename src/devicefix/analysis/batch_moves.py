@@ -90,10 +90,13 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
     inline_names: list[str] = []
     for part in names:
         uses = inline_uses(facts, batch, part)
+        kept = stays(facts, batch, part)
+        if uses is None and not kept and isinstance(batch.place, ast.comprehension):
+            uses = field_uses(facts, batch, part)
         if uses is not None:
             inline_names.append(part.name)
             result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
-        elif stays(facts, batch, part):
+        elif kept:
             return Repair(note=f"`{part.name}` is also used with tensors on the CPU")
         elif isinstance(batch.place, ast.comprehension):
             return Repair(note="inside a comprehension there is no room for a statement")
