@@ -185,12 +185,8 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
             inner = Value(Kind.UNKNOWN, device=base.device, ident=("item", base.ident, None))
             if name == "values":
                 return Value(Kind.SEQUENCE, element=inner)
-            return Value(
-                Kind.SEQUENCE,
-                element=Value(
-                    Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"
-                ),
-            )
+            pair = (Value(Kind.UNKNOWN, ident=("key", base.ident)), inner)
+            return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=pair, data="tuple"))
         if name in AS_IT_WAS:
             flags = frozenset({"likely_tensor"})
             return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))

@@ -50,24 +50,9 @@ SILENT_METHODS = frozenset(
 CHAINED = frozenset({"eval", "train", "requires_grad_"})  #: methods of modules that return the module
 ON_HOST = frozenset({"numpy", "tolist", "__array__"})  #: methods that want their tensor on the CPU
 HARMLESS_CALLS = frozenset(
-    {
-        "print",
-        "len",
-        "isinstance",
-        "type",
-        "list",
-        "sorted",
-        "set",
-        "iter",
-        "next",
-        "hasattr",
-        "str",
-        "int",
-        "float",
-        "info",
-        "debug",
-    }
-)
+    {"print", "len", "isinstance", "type", "list", "sorted", "set", "iter", "next", "hasattr", "str", "int", "float",
+     "info", "debug"}
+)  # fmt: skip
 
 
 #: where a value is only looked at
@@ -87,6 +72,7 @@ class Load:
     kept: list[tuple[str, str]] = field(default_factory=list)  #: attributes that hold (a part of) it, with the key
     generator_state: bool = False
     moved: bool = False  #: the loaded object itself is moved, as whole pickled modules are
+    met: set[ast.AST] = field(default_factory=set)  #: operations in which it is known to meet a device
     on_host: bool = False  #: an array or a list of numbers is made of it
     misplaced: ast.Call | None = None  #: a ``load_state_dict`` that got the ``map_location``
 
@@ -160,6 +146,8 @@ class _Uses:
         child: ast.AST = node
         key = ""
         while (parent := parents.get(child)) is not None:
+            if parent in self.load.met:
+                return
             climbed: ast.AST = parent
             if isinstance(parent, ast.Subscript) and child is parent.value:
                 key = str(parent.slice.value) if isinstance(parent.slice, ast.Constant) else "state"
@@ -188,7 +176,8 @@ class _Uses:
             elif isinstance(parent, LOOKS_ONLY):
                 return
             elif isinstance(parent, (ast.stmt, ast.Yield)):
-                self.load.others.append(parent)
+                if not _is_number(key):
+                    self.load.others.append(parent)
                 return
             child = climbed
 
@@ -366,6 +355,14 @@ def device_named(scopes: list[Scope], device: Device) -> str:
     """What ``device`` is called in all of some scopes; "" if nothing names it."""
     found = [_named(scope, device) for scope in scopes]
     return found[0] if found and all(f == found[0] for f in found) else ""
+
+
+def named_alike(scopes: list[Scope], wanted: set[Device]) -> str:
+    """What each of some devices, of one call of the function or another, is called where that is; "" if not the same."""
+    texts: set[str] = set()
+    for device in wanted:
+        texts |= {_named(scope, device) for scope in scopes} - {""} or {""}
+    return texts.pop() if len(texts) == 1 else ""
 
 
 def _named(scope: Scope, device: Device) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.loads import Load, device_named, follow
+from devicefix.analysis.loads import Load, follow, named_alike
 from devicefix.analysis.values import Kind, Value, any_element
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def mapped_loads(facts: FileFacts) -> Iterator[MappedLoad]:
         if given is None or not steps:
             continue
         load = Load(call, str(steps[0].subject.data), [s.scope for s in steps])
+        load.met = {m.node for m in meetings if not m.called}
         follow(facts, load)
         if any(m.called for m in meetings) and (load.moved or load.others or _moved_later(facts, load)):
             continue  # a whole module may be moved anywhere
@@ -53,13 +54,11 @@ def _repaired(facts: FileFacts, load: Load, found: MappedLoad, meetings: list[Lo
     wanted = {m.device for m in meetings}
     if load.call in facts.records.mapped_on_host or load.generator_state or load.on_host:
         found.note = "some of it is also used on the CPU: what meets the device has to be moved there"
-    elif len(wanted) > 1:
-        found.note = "its tensors meet others on several devices"
     else:
-        device = wanted.pop()
-        found.where = device_named(load.scopes, device)
+        found.where = named_alike(load.scopes, wanted)
         found.note = "" if found.where else "nothing names that device where the file is read"
-        if load.moved or load.others or not all(_lives_there(facts, *kept, device) for kept in load.kept):
+        placed = all(_lives_there(facts, *kept, device) for kept in load.kept for device in wanted)
+        if load.moved or load.others or not placed:
             found.doubt = "what else is done with the loaded object was not followed"
     return found
 
