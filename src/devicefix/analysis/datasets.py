@@ -65,7 +65,8 @@ def told_device(frame: Frame, node: ast.Call, result: Value) -> Value:
 
 def unseen_item(dataset: Value) -> Value:
     """An item of a data set about which nothing is known but whether it was told a device."""
-    elsewhere = dataset.flags & {"moved", "placed"} or (dataset.device is not None and not dataset.device.host)
+    device = dataset.device
+    elsewhere = dataset.flags & {"moved", "placed"} or (device is not None and not device.host and not device.assumed)
     return Value(Kind.UNKNOWN, flags=frozenset({"moved"})) if elsewhere else UNKNOWN
 
 
