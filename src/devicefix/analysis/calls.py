@@ -201,6 +201,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
             return tokenizers.token_ids(it, frame, node, args)
         if not name or name in tokenizers.ENCODERS or name in ("tokenizer", "processor"):
             return tokenizers.tokens(it, frame, node, args)
+    opaque.note_companions(it, frame, node, args)
     return Value(Kind.UNKNOWN, ident=("call", node), device=None)
 
 

@@ -21,7 +21,8 @@ from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.mentions import Reader
 from devicefix.analysis.module_moves import settle
 from devicefix.analysis.relevance import STEPS, Relevance
-from devicefix.analysis.values import MAYBE_NONE, NUMBER, Closure, Kind, Obj, Value
+from devicefix.analysis.telling import named_loader
+from devicefix.analysis.values import MAYBE_NONE, NUMBER, UNKNOWN, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -162,7 +163,7 @@ def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
     if module_class and host_transforms.only_in_data_sets(it, cls):
         module_class, host = False, True  # it meets what is on the CPU, as all in there
     else:
-        host = classes.is_host_class(it, cls)
+        host = classes.is_host_class(it, cls) or (not module_class and classes.is_test_class(it, cls))
     obj: Obj | None = None
     names = [n for n in STEPS if n in cls.methods] + [n for n in cls.methods if n not in STEPS]
     for name in names:
@@ -280,7 +281,10 @@ def _parameter(
         asked = DTYPE_CLASSES[torch_api.DTYPES[default.attr]]
         return Value(Kind.DTYPE, dtype=asked, ident=ident, flags=frozenset({"parameter"}))
     value = Value(Kind.UNKNOWN, device=device, ident=ident, flags=frozenset(flags))
-    return annotated(value, annotation_kind(parameter.annotation, info.module))
+    kind = annotation_kind(parameter.annotation, info.module)
+    if not kind and parameter.annotation is None and named_loader(parameter.arg):
+        return Value(Kind.LOADER, element=UNKNOWN, ident=ident, flags=frozenset({"parameter", "guessed"}))
+    return annotated(value, kind)
 
 
 def _is_number(node: ast.expr) -> bool:

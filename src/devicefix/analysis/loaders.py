@@ -123,7 +123,7 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
     """The batch that a loop over a loader (or ``next(iter(loader))``) binds, with that place as its origin."""
     scope = frame.scope()
     element = loader.element or UNKNOWN
-    detail = GRAPHS if loader.has(GRAPHS) else "loader"
+    detail = GRAPHS if loader.has(GRAPHS) else NAMED if loader.has("guessed") else "loader"
 
     def mark(value: Value, path: tuple[object, ...]) -> Value:
         if value.is_tensor and value.device is not None and value.device.host:
@@ -188,6 +188,8 @@ PLAIN = (Kind.TENSOR, Kind.SEQUENCE, Kind.MAPPING)
 
 #: says of a loader, and of the origin of its batches, that those are graphs: their own ``to`` moves all they hold
 GRAPHS = "graphs"
+#: says of the origin of a batch that its loader is one by its name only
+NAMED = "named loader"
 
 
 def graph_loader(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
