@@ -78,8 +78,25 @@ def test_labels_follow_the_logits() -> None:
     assert "cross_entropy(z, y.to(z.device))" in fix(source).new_text
 
 
-def test_without_a_name_on_either_side_it_is_reported_only() -> None:
+def test_without_a_name_on_either_side_a_weight_or_tensor_says_where() -> None:
     source = split('return self.b(self.a(x).to("cuda:1")) + self.a(x)')
+    assert [f.applicability for f in found(source)] == [Applicability.SAFE]
+    assert 'return self.b(self.a(x).to("cuda:1")).to(self.a.weight.device) + self.a(x)' in fix(source).new_text
+
+
+def test_without_any_name_it_is_reported_only() -> None:
+    source = """
+import torch
+from torch import nn
+
+
+def both(left, right, n):
+    return left(torch.ones(n, 3, device="cuda:0")) + right(torch.ones(n, 3, device="cuda:1"))
+
+
+def run():
+    return both(nn.Linear(3, 3).to("cuda:0"), nn.Linear(3, 3).to("cuda:1"), 2)
+"""
     assert [f.applicability for f in found(source)] == [Applicability.REPORT]
 
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis import distributions
+from devicefix.analysis import distributions, tokenizers
 from devicefix.analysis.class_attributes import class_value
 from devicefix.analysis.classes import ancestry, find_method
 from devicefix.analysis.devices import Device
@@ -52,6 +52,11 @@ def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: 
             if node is not None:
                 it.records.steps.append(Step("optimizer_state", node, base, frame.scope()))
         return _external_attribute(it, base, obj, name)
+    contents = obj.attrs.get("<items>")
+    if contents is not None and obj.cls is not None and isinstance(contents.items, dict) and name in contents.items:
+        if find_method(it, obj.cls, "__getattr__") is not None:
+            found: Value = contents.items[name]  # a dict whose entries are read like attributes
+            return found
     if name == "__class__" and obj.cls is not None:
         return Value(Kind.CLASS, data=obj.cls)
     if name == "training":
@@ -131,9 +136,9 @@ def module_device(it: Interpreter, obj: Obj) -> Device | None:
 
 def _external_attribute(it: Interpreter, base: Value, obj: Obj, name: str) -> Value:
     contents = obj.attrs.get("<items>")
-    if contents is not None and isinstance(contents.items, dict) and name in contents.items:
-        entry: Value = contents.items[name]  # encoding.input_ids
-        return entry
+    entry = tokenizers.entry(contents, name) if contents is not None else None
+    if entry is not None:
+        return entry  # encoding.input_ids
     if distributions.is_distribution(base):
         return distributions.attribute(base, name) or Value(Kind.METHOD, data=(base, name))
     fact = torch_api.module_class(obj.external)

@@ -11,7 +11,7 @@ from devicefix.analysis.facts import AttributeWrite
 from devicefix.analysis.module_moves import escape
 from devicefix.analysis.nested_values import map_members
 from devicefix.analysis.ownership import modules_inside
-from devicefix.analysis.values import Kind, Obj, Origin, Value, join, module_objects
+from devicefix.analysis.values import Kind, Obj, Origin, Value, any_element, join, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -33,6 +33,8 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     if value.is_module and not obj.is_module and obj.cls is not None and has_unseen_base(it, obj.cls):
         escape(it, [value])  # the base may be a module, or place what its instances hold
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
+    if old is not None and value.kind is Kind.UNKNOWN and value.origins and _held_tensors(old):
+        value = value.replace(flags=value.flags | {"likely_tensor"})  # what a file holds takes the place of tensors
     if old is not None and old.has("buffer") and value.is_tensor:
         value = _new_buffer(frame, obj, value)
     elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
@@ -74,6 +76,10 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         from devicefix.analysis.parameter_data import replaced
 
         replaced(it, obj, name, value, old)
+
+
+def _held_tensors(old: Value) -> bool:
+    return old.is_tensor or (old.kind in (Kind.SEQUENCE, Kind.MAPPING) and any_element(old).is_tensor)
 
 
 def _new_buffer(frame: Frame, obj: Obj, value: Value) -> Value:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.batch_fields import field_uses
 from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
 from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
 from devicefix.analysis.loaders import GRAPHS, AttributeKey
@@ -38,10 +39,10 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
         return Repair(note="its parts are wanted on several devices")
     held = next((key.name for path in batch.paths for key in path if isinstance(key, AttributeKey)), "")
     graphs = all(origin.detail == GRAPHS for origin in batch.origins)
-    if held and not graphs:
+    names = parts(facts, batch)
+    if held and not graphs and not (names and all(field_uses(facts, batch, part) for part in names)):
         way = "move that (with a `.to` of its class), or each tensor where it is used"
         return Repair(note=f"`{held}` is an attribute of an object: {way}")
-    names = parts(facts, batch)
     direct = _direct_use(facts, batch)
     if names is None and direct is None:
         return Repair(note="which of the loop's names hold the unmoved tensors is not known")
@@ -89,10 +90,13 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
     inline_names: list[str] = []
     for part in names:
         uses = inline_uses(facts, batch, part)
+        kept = stays(facts, batch, part)
+        if uses is None and not kept and isinstance(batch.place, ast.comprehension):
+            uses = field_uses(facts, batch, part)
         if uses is not None:
             inline_names.append(part.name)
             result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
-        elif stays(facts, batch, part):
+        elif kept:
             return Repair(note=f"`{part.name}` is also used with tensors on the CPU")
         elif isinstance(batch.place, ast.comprehension):
             return Repair(note="inside a comprehension there is no room for a statement")
@@ -108,6 +112,8 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
             if part.name not in tensors:
                 text = _container_line(facts, batch, part, style.suffix)
                 uses = inline_uses(facts, batch, part, only_way=True) if text is None else None
+                if text is None and uses is None:
+                    uses = field_uses(facts, batch, part)
                 if text is not None:
                     lines[anchor, where].append(text)
                 elif uses is not None:
@@ -193,12 +199,19 @@ def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> 
         # `model(**batch)`: the entries are inputs of the model, unless some are taken out before
         only = all(isinstance(facts.parents.get(use), ast.keyword) for use in _uses(facts, batch, part))
         value = Value(Kind.MAPPING, element=Value(Kind.TENSOR if only else Kind.UNKNOWN))
+    if _moves_itself(value):
+        return f"{part.name} = {part.name}{suffix}"
     if is_record(value) or _stays_partly(facts, batch, part, value):
         return None
     function = facts.function(batch.place)
     used = {n.id for n in ast.walk(function.node if function is not None else facts.tree) if isinstance(n, ast.Name)}
     text = _moved(facts, part.name, value, part.rests, suffix, used)
     return f"{part.name} = {text}" if text is not None else None
+
+
+def _moves_itself(value: Value) -> bool:
+    """Whether a value is the output of a tokenizer, whose ``to`` moves all that it holds and returns it."""
+    return value.kind is Kind.OBJECT and value.data.external == "transformers.BatchEncoding"
 
 
 def _uses(facts: FileFacts, batch: Batch, part: Part) -> list[ast.Name]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, structure
+from devicefix.analysis.batches import Batch, Part, Path, binding, leaves, loads, structure
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ def inline_uses(facts: FileFacts, batch: Batch, part: Part, only_way: bool = Fal
     if part.is_tensor and (isinstance(batch.place, ast.comprehension) or _on_one_line(batch.place)):
         return [use for use in uses if not ends_on_host(facts, use)] or None
     if part.is_tensor and stays(facts, batch, part):
-        return _meeting_uses(batch, part, uses)
+        return _meeting_uses(batch, [part.prefix], uses, region)
     if part.is_tensor or any(len(rest) != 1 for rest in part.rests):
         return None
     items = [item for use in uses if (item := item_of(facts, use)) is not None]
     wanted = [item for item in items if (key_of(item),) in part.rests and not ends_on_host(facts, item)]
     if {(key_of(item),) for item in wanted} != set(part.rests):
         return None
+    kept = [rest for rest in part.rests if _is_kept(facts, batch, part, rest)]
+    if kept:
+        meeting = _meeting_uses(batch, [(*part.prefix, *rest) for rest in kept], items, region)
+        return meeting and [*(item for item in wanted if (key_of(item),) not in kept), *meeting]
     whole = len(items) < len(uses)  # the container itself goes somewhere
     neighbour = any(_is_moved(facts, item) for item in items)
     bindings = all(_binds(facts, item) for item in wanted)
@@ -61,15 +66,29 @@ def _on_one_line(place: ast.AST) -> bool:
 
 def stays(facts: FileFacts, batch: Batch, part: Part) -> bool:
     """Whether the tensor is also used on the CPU, so that the name must go on standing for the tensor there."""
-    return any((batch.place, (*part.prefix, *rest)) in facts.records.kept_on_host for rest in part.rests)
+    return any(_is_kept(facts, batch, part, rest) for rest in part.rests)
 
 
-def _meeting_uses(batch: Batch, part: Part, uses: list[ast.Name]) -> list[ast.expr] | None:
-    """The uses that meet the other device, if all mixing points are such uses."""
+def _is_kept(facts: FileFacts, batch: Batch, part: Part, rest: Path) -> bool:
+    return (batch.place, (*part.prefix, *rest)) in facts.records.kept_on_host
+
+
+def _meeting_uses(
+    batch: Batch, paths: list[Path], uses: Sequence[ast.expr], region: list[ast.AST]
+) -> list[ast.expr] | None:
+    """The expressions that meet the other device, if all of them stand beside the loop: uses of the parts, or what was
+    made of them on the CPU, as a mask of lengths."""
     pairs = zip(batch.mixes, batch.origins, strict=False)
-    nodes = [mix.culprit_node for mix, origin in pairs if origin.path == part.prefix]
+    nodes = [mix.culprit_node for mix, origin in pairs if origin.path in paths]
     found = [use for use in uses if any(use is node for node in nodes)]
-    return [*found] if found and all(any(node is use for use in found) for node in nodes) else None
+    others = [node for node in nodes if all(node is not use for use in found)]
+    here = {node for root in region for node in ast.walk(root)} if others else set()
+    for node in others:
+        if node is None or node not in here:
+            return None
+        if node not in found:
+            found.append(node)
+    return found or None
 
 
 def item_of(facts: FileFacts, use: ast.Name) -> ast.Subscript | None:

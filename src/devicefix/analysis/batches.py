@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.loaders import AttributeKey
 from devicefix.analysis.values import Kind, Origin, Value, any_element, elements, join_all
 
 if TYPE_CHECKING:
@@ -141,6 +142,11 @@ def structure(facts: FileFacts, place: ast.AST, path: Path) -> Value:
     """The abstract value of one part of a batch."""
     value = join_all(facts.records.values.get(place, ()))
     for key in path:
+        if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
+            value = value.data.attrs["<items>"]
+        if value.kind is Kind.OBJECT and isinstance(key, AttributeKey):
+            value = value.data.attrs.get(key.name) or Value(Kind.UNKNOWN)
+            continue
         if value.kind not in (Kind.SEQUENCE, Kind.MAPPING):
             return Value(Kind.UNKNOWN)
         if isinstance(value.items, dict):

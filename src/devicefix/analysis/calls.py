@@ -10,6 +10,7 @@ from devicefix import torch_api
 from devicefix.analysis import (
     autograd_functions,
     builtins,
+    datasets,
     decorators,
     encodings,
     external,
@@ -59,6 +60,8 @@ def call(it: Interpreter, frame: Frame, node: ast.Call) -> Value:
         encodings.mark_encoding(it, frame, node, result)
     elif result.kind is Kind.UNKNOWN and not _looked_into(function):
         escape(it, args.every())
+        if datasets.is_told_device(args):
+            result = datasets.told_device(frame, node, result)
     return result
 
 
@@ -145,7 +148,7 @@ def apply(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: 
 def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value, args: Arguments) -> Value:
     """A call of something unknown. Methods that only tensors have still give tensors."""
     if loaded_origins(function):  # a whole module from a file
-        meet_loaded(it, frame, node, [function, *args.every()], called=True)
+        meet_loaded(it, frame, node, [function, *args.every()], called=True, strict=True)
     if isinstance(node.func, ast.Attribute) and function.sources:
         base, name = function.sources[0], node.func.attr
         if base.kind is Kind.OBJECT and base.data.is_module:
@@ -182,12 +185,8 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
             inner = Value(Kind.UNKNOWN, device=base.device, ident=("item", base.ident, None))
             if name == "values":
                 return Value(Kind.SEQUENCE, element=inner)
-            return Value(
-                Kind.SEQUENCE,
-                element=Value(
-                    Kind.SEQUENCE, items=(Value(Kind.UNKNOWN, ident=("key", base.ident)), inner), data="tuple"
-                ),
-            )
+            pair = (Value(Kind.UNKNOWN, ident=("key", base.ident)), inner)
+            return Value(Kind.SEQUENCE, element=Value(Kind.SEQUENCE, items=pair, data="tuple"))
         if name in AS_IT_WAS:
             flags = frozenset({"likely_tensor"})
             return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))
@@ -199,7 +198,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
     if tokenizers.wants_tensors(args):  # only tokenizers and processors have such a parameter
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name in tokenizers.ID_ENCODERS:
-            return tokenizers.token_ids(it, frame, node)
+            return tokenizers.token_ids(it, frame, node, args)
         if not name or name in tokenizers.ENCODERS or name in ("tokenizer", "processor"):
             return tokenizers.tokens(it, frame, node, args)
     opaque.note_companions(it, frame, node, args)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.module_devices import lookup, weight_of
 from devicefix.analysis.placement import NewTensor, place_at_creation
+from devicefix.analysis.references import references
 from devicefix.analysis.values import DType, Kind, Origin, Value
 from devicefix.codemods.changes import AppendToExpression, Change, EditCall
 
 if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import FileFacts, Mix, Move
 
 
@@ -108,7 +110,8 @@ def _follows(value: Value) -> int:
 def _device_of(facts: FileFacts, reference: ast.expr | None, mix: Mix) -> str | None:
     path = path_of(reference) if reference is not None and facts.here(reference) else None
     if path is None:
-        return None
+        wanted = mix.partner.device if reference is mix.partner_node else mix.culprit.device
+        return _beside(mix, wanted)
     if mix.manner != "module" or reference is not mix.partner_node:
         return f"{path}.device"
     module = lookup(mix.scope, path)
@@ -117,6 +120,12 @@ def _device_of(facts: FileFacts, reference: ast.expr | None, mix: Mix) -> str | 
         if weight:
             return f"{path}.{weight}.device"
     return f"next({path}.parameters()).device"
+
+
+def _beside(mix: Mix, device: Device | None) -> str | None:
+    """Another tensor in the function that is where the one without a name is."""
+    known = references(mix.scope, device) if mix.scope.function is not None else []
+    return next((r.device for r in known if r.kind in ("tensor", "weight") and not r.doubt), None)
 
 
 # -- a card by number in a function that follows its inputs ----------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.devices import parse_device
 from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, any_element
 
 if TYPE_CHECKING:
@@ -33,6 +34,40 @@ def _joined(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
     """``ConcatDataset([a, b])``: items of either."""
     parts = args.get(0, "datasets") or UNKNOWN
     return any_element(parts) if parts.kind is Kind.SEQUENCE else UNKNOWN
+
+
+#: flag of something unknown that was told a device: what it holds may be there
+PLACED = frozenset({"placed"})
+
+
+def is_told_device(args: Arguments) -> bool:
+    """Whether a device is among the arguments of a call."""
+    return "device" in args.keywords or any(
+        v.kind is Kind.DEVICE or (v.kind is Kind.STRING and (v.device is not None or _is_device(v.data)))
+        for v in args.every()
+    )
+
+
+def _is_device(text: object) -> bool:
+    return isinstance(text, str) and parse_device(text) is not None
+
+
+def told_device(frame: Frame, node: ast.Call, result: Value) -> Value:
+    """The result of code that was not seen and was told a device; the object whose method it is may have changed."""
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if isinstance(owner, ast.Name):
+        known = frame.names.get(owner.id)
+        foreign = known is not None and known.kind is Kind.OBJECT and not (known.data.cls or known.data.is_module)
+        if known is not None and (known.kind is Kind.UNKNOWN or foreign):
+            frame.names[owner.id] = known.replace(flags=known.flags | PLACED)
+    return result.replace(flags=result.flags | PLACED)
+
+
+def unseen_item(dataset: Value) -> Value:
+    """An item of a data set about which nothing is known but whether it was told a device."""
+    device = dataset.device
+    elsewhere = dataset.flags & {"moved", "placed"} or (device is not None and not device.host and not device.assumed)
+    return Value(Kind.UNKNOWN, flags=frozenset({"moved"})) if elsewhere else UNKNOWN
 
 
 HANDLERS = {

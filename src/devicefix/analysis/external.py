@@ -251,6 +251,9 @@ def _number(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
 def _packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """A packed sequence counts as a tensor on the device of its data; its lengths stay on the CPU."""
     data = args.get(0, "data") or args.get(0, "input") or UNKNOWN
+    lengths = args.get(1, "lengths")
+    if lengths is not None and lengths.origins:
+        it.records.kept_on_host.update((o.node, o.path) for o in lengths.origins if o.kind == "batch")
     if data.is_tensor:
         return data.replace(flags=data.flags | {"packed"}, ident=("new", node))
     return Value(Kind.TENSOR, device=data.device, flags=frozenset({"packed"}), ident=("new", node))
@@ -280,11 +283,23 @@ def _loaded(it: Interpreter, frame: Frame, node: ast.Call, name: str, given: Val
     scope = frame.scope()
     device = as_device(given) if given is not None else None
     hidden = given is None and (args.keyword_splat or args.splat)
-    origins = (Origin("loaded", node, scope, detail=name),) if given is None and not hidden else ()
+    if device is None and given is not None and _returns_first(args.keyword_nodes.get("map_location")):
+        device = CPU  # lambda storage, location: storage
+    origins: tuple[Origin, ...] = ()
+    if given is None and not hidden:
+        origins = (Origin("loaded", node, scope, detail=name),)
+    elif device is not None and device.host:
+        origins = (Origin("mapped", node, scope, detail=name),)
     flags = frozenset({"location_unknown"}) if hidden else frozenset()
     value = Value(Kind.UNKNOWN, device=device, ident=("call", node), origins=origins, flags=flags, data=name)
     it.records.steps.append(Step("load", node, value, scope, given))
     return value.replace(data=None)
+
+
+def _returns_first(node: ast.expr | None) -> bool:
+    if not isinstance(node, ast.Lambda) or not node.args.args or not isinstance(node.body, ast.Name):
+        return False
+    return node.body.id == node.args.args[0].arg
 
 
 def _optimizer(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Arguments) -> Value:
@@ -318,6 +333,14 @@ def _grad(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Val
     return Value(Kind.SEQUENCE, items=(result,), data="tuple")
 
 
+#: what wraps a module of transformers in adapters, which are put beside its weights
+PEFT = (
+    "peft.get_peft_model",
+    "peft.prepare_model_for_kbit_training",
+    "peft.PeftModel.from_pretrained",
+    "peft.PeftModelForCausalLM.from_pretrained",
+)
+
 _HANDLERS: dict[str, Handler] = {
     "torch.nn.register_module_forward_pre_hook": hooks.register_global,
     "torch.nn.register_module_forward_hook": hooks.register_global,
@@ -350,6 +373,7 @@ _HANDLERS: dict[str, Handler] = {
     "torch.utils.data.default_collate": loaders.default_collate,
     "torch.utils.data.dataloader.default_collate": loaders.default_collate,
     "torch.compile": _same,
+    **dict.fromkeys(PEFT, _same),
     "torch.jit.script": _same,
     "torch.nn.utils.weight_norm": _same,
     "torch.nn.utils.spectral_norm": _same,

@@ -174,6 +174,8 @@ class Records:
         default_factory=list
     )  #: parts of batches beside what is on a device, in unknown calls
     loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
+    mapped_meetings: list[LoadedMeeting] = field(default_factory=list)  #: the same for loads to the CPU
+    mapped_on_host: set[ast.Call] = field(default_factory=set)  #: those that have partners on the CPU as well
     callbacks: list[Callback] = field(default_factory=list)
     item_methods: set[FunctionInfo] = field(default_factory=set)  #: through which loaders fetch items
     accelerator_uses: list[AcceleratorUse] = field(default_factory=list)

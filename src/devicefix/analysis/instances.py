@@ -33,6 +33,8 @@ def instantiate(it: Interpreter, frame: Frame, node: ast.Call | None, cls: Class
         call_closure(it, frame, Closure(initialiser), args, value, node=node)
     elif is_dataclass(cls) or is_named_tuple(it, cls):
         _bind_fields(it, frame, cls, obj, args)
+        if not cls.methods and is_named_tuple(it, cls):
+            return records.record(tuple(obj.attrs), tuple(obj.attrs.values()))
     else:
         _external_base(it, cls, obj, args)
     if initialiser is None and module:
@@ -50,6 +52,8 @@ def _bind_fields(it: Interpreter, frame: Frame, cls: ClassInfo, obj: Obj, args: 
         fields.extend(c.annotations)
     for i, name in enumerate(dict.fromkeys(fields)):
         value = args.get(i, name)
+        if args.splat and i >= len(args.positional) and name not in args.keywords:
+            value = args.positional[-1]  # one of those in the list that was spread
         if value is None:
             value = annotated(
                 Value(Kind.UNKNOWN, ident=("field", id(obj), name)),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis import datasets, opaque
 from devicefix.analysis.classes import find_method
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.records import is_record
@@ -51,7 +52,7 @@ def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
 
         return member(dataset, None)
     if dataset.kind is not Kind.OBJECT:
-        return UNKNOWN
+        return datasets.unseen_item(dataset)
     obj: Obj = dataset.data
     if obj.cls is not None:
         method = find_method(it, obj.cls, "__getitem__")
@@ -63,7 +64,7 @@ def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
         from devicefix.analysis.iteration import member
 
         return Value(Kind.SEQUENCE, items=tuple(member(v, None) for v in obj.arguments[0]), data="tuple")
-    return UNKNOWN
+    return datasets.unseen_item(dataset)
 
 
 def _stacked(item: Value) -> Value:
@@ -89,7 +90,7 @@ def _stacked(item: Value) -> Value:
     if item.kind is Kind.MAPPING:
         items = {k: _stacked(v) for k, v in item.items.items()} if isinstance(item.items, dict) else None
         return Value(Kind.MAPPING, items=items, element=_stacked(item.element) if item.element is not None else None)
-    return UNKNOWN
+    return item if item.kind is Kind.UNKNOWN and item.has("moved") else UNKNOWN
 
 
 def _collates_on_host(collate: Value) -> bool:
@@ -137,6 +138,9 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
             inner = mark(value.element, (*path, None)) if value.element is not None else None
             ident = value.ident if is_record(value) else ("batch", place, path)
             return value.replace(items=items, element=inner, ident=ident)
+        if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:  # an encoding: its tensors are entries
+            contents = mark(value.data.attrs["<items>"], path)
+            return value.replace(data=replace(value.data, attrs={**value.data.attrs, "<items>": contents}))
         if value.kind is Kind.OBJECT and value.data.cls is not None and not value.data.is_module:
             return value.replace(data=_object(value.data, mark, path))
         if value.kind is Kind.UNKNOWN and not value.has("moved") and (value.device is None or value.device.host):
@@ -207,6 +211,8 @@ def attribute(base: Value, name: str) -> Value:
     if torch_api.attribute(name) is not None or torch_api.method(name) is not None:
         return value
     if not base.origins:  # `outputs.logits` of what a model gave
+        if name in opaque.OUTPUTS and base.has("likely_tensor") and base.device is not None:
+            return opaque.as_tensor(value)
         return value.replace(flags=base.flags & {"likely_tensor"}) if base.has("likely_tensor") else value
     if name in torch_api.MOVE_METHODS or not any(o.kind == "batch" for o in base.origins):
         return value

@@ -44,28 +44,15 @@ GENERATOR_STATES = re.compile(r"rng|random", re.IGNORECASE)
 #: methods of dicts and modules through which the loaded thing is still the same or a part of it
 PASSING = frozenset({"get", "items", "values", "pop", "copy", "state_dict", "setdefault", "float", "half"})
 SILENT_METHODS = frozenset(
-    {"keys", "update", "clear", "eval", "train", "requires_grad_", "zero_grad", "parameters", "named_parameters", "modules",
-     "named_modules", "children", "named_children"}
+    {"keys", "update", "clear", "zero_grad", "parameters", "named_parameters", "modules", "named_modules", "children",
+     "named_children"}
 )  # fmt: skip
+CHAINED = frozenset({"eval", "train", "requires_grad_"})  #: methods of modules that return the module
+ON_HOST = frozenset({"numpy", "tolist", "__array__"})  #: methods that want their tensor on the CPU
 HARMLESS_CALLS = frozenset(
-    {
-        "print",
-        "len",
-        "isinstance",
-        "type",
-        "list",
-        "sorted",
-        "set",
-        "iter",
-        "next",
-        "hasattr",
-        "str",
-        "int",
-        "float",
-        "info",
-        "debug",
-    }
-)
+    {"print", "len", "isinstance", "type", "list", "sorted", "set", "iter", "next", "hasattr", "str", "int", "float",
+     "info", "debug"}
+)  # fmt: skip
 
 
 #: where a value is only looked at
@@ -82,8 +69,11 @@ class Load:
     states: list[ast.Call] = field(default_factory=list)  #: calls of ``load_state_dict`` that it reaches
     meetings: list[LoadedMeeting] = field(default_factory=list)
     others: list[ast.AST] = field(default_factory=list)  #: uses of which nothing is known
+    kept: list[tuple[str, str]] = field(default_factory=list)  #: attributes that hold (a part of) it, with the key
     generator_state: bool = False
     moved: bool = False  #: the loaded object itself is moved, as whole pickled modules are
+    met: set[ast.AST] = field(default_factory=set)  #: operations in which it is known to meet a device
+    on_host: bool = False  #: an array or a list of numbers is made of it
     misplaced: ast.Call | None = None  #: a ``load_state_dict`` that got the ``map_location``
 
 
@@ -107,11 +97,16 @@ def open_loads(facts: FileFacts) -> Iterator[Load]:
         load = found.setdefault(step.node, Load(step.node, str(step.subject.data)))
         load.scopes.append(step.scope)
     for load in sorted(found.values(), key=lambda x: (x.call.lineno, x.call.col_offset)):
-        _Uses(facts, load).follow()
-        seen_through = not load.moved and not load.others  # a whole module may be moved anywhere
+        follow(facts, load)
+        seen_through = not (load.moved or load.others or load.kept)  # a whole module may be moved anywhere
         meetings = (m for m in facts.records.loaded_meetings if m.load is load.call)
         load.meetings = [m for m in meetings if seen_through or not m.called]
         yield load
+
+
+def follow(facts: FileFacts, load: Load) -> None:
+    """Find the uses of what a load returns in the function around it."""
+    _Uses(facts, load).follow()
 
 
 class _Uses:
@@ -151,6 +146,8 @@ class _Uses:
         child: ast.AST = node
         key = ""
         while (parent := parents.get(child)) is not None:
+            if parent in self.load.met:
+                return
             climbed: ast.AST = parent
             if isinstance(parent, ast.Subscript) and child is parent.value:
                 key = str(parent.slice.value) if isinstance(parent.slice, ast.Constant) else "state"
@@ -179,7 +176,8 @@ class _Uses:
             elif isinstance(parent, LOOKS_ONLY):
                 return
             elif isinstance(parent, (ast.stmt, ast.Yield)):
-                self.load.others.append(parent)
+                if not _is_number(key):
+                    self.load.others.append(parent)
                 return
             child = climbed
 
@@ -189,8 +187,12 @@ class _Uses:
         if attribute.attr in ("to", "cuda"):
             self.load.moved = True
             return None
-        if attribute.attr in SILENT_METHODS:
+        if attribute.attr in ON_HOST:
+            self.load.on_host = True
+        if attribute.attr in SILENT_METHODS | ON_HOST:
             return None
+        if attribute.attr in CHAINED:
+            return ""
         if isinstance(call, ast.Call) and call.func is attribute:
             if attribute.attr in PASSING:
                 first = call.args[0] if call.args else None
@@ -237,7 +239,7 @@ class _Uses:
                 self.targets(target)
             else:
                 if isinstance(target, ast.Attribute) and not STATES.search(key):
-                    self.load.others.append(statement)  # kept, and used who knows where
+                    self.load.kept.append((target.attr, key))  # and used who knows where
                 self.taint(target)
 
     def loop(self, statement: ast.For | ast.AsyncFor) -> None:
@@ -316,15 +318,14 @@ def location(facts: FileFacts, load: Load) -> tuple[str, str, str]:
     wanted = {m.device for m in load.meetings}
     wanted |= {d for d in _receiver_devices(facts, load) if not d.host}
     doubt = ""
-    if load.others:
+    if load.others or load.kept:
         doubt = "what else is done with the loaded object was not followed"
     if load.generator_state and not load.meetings:
         return '"cpu"', doubt, ""  # the states of generators have to be there
     expression = ""
     if len(wanted) == 1:
         device = wanted.pop()
-        found = [_named(scope, device) for scope in load.scopes]
-        expression = found[0] if found and all(f == found[0] for f in found) else ""
+        expression = device_named(load.scopes, device)
     elif not wanted:
         candidates = [_device_variables(scope) for scope in load.scopes]
         common = [name for name in candidates[0] if all(name in names for names in candidates)] if candidates else []
@@ -350,15 +351,31 @@ def _receiver_devices(facts: FileFacts, load: Load) -> Iterator[Device]:
             yield device
 
 
+def device_named(scopes: list[Scope], device: Device) -> str:
+    """What ``device`` is called in all of some scopes; "" if nothing names it."""
+    found = [_named(scope, device) for scope in scopes]
+    return found[0] if found and all(f == found[0] for f in found) else ""
+
+
+def named_alike(scopes: list[Scope], wanted: set[Device]) -> str:
+    """What each of some devices, of one call of the function or another, is called where that is; "" if not the same."""
+    texts: set[str] = set()
+    for device in wanted:
+        texts |= {_named(scope, device) for scope in scopes} - {""} or {""}
+    return texts.pop() if len(texts) == 1 else ""
+
+
 def _named(scope: Scope, device: Device) -> str:
-    """A variable for ``device`` that ``torch.load`` accepts, or ``f"cuda:{rank}"`` for one that is a number."""
-    for reference in references(scope, device):
-        if reference.kind == "variable" and not reference.doubt:
+    """An expression for ``device`` that ``torch.load`` accepts: a variable, ``f"cuda:{rank}"`` for one that is a number,
+    or where a tensor is."""
+    known = [reference for reference in references(scope, device) if not reference.doubt]
+    for reference in known:
+        if reference.kind == "variable":
             return reference.device
     for path, value in _variables(scope):
         if value.kind is Kind.NUMBER and value.data is None and as_device(value) == device:
             return f'f"cuda:{{{path}}}"'
-    return ""
+    return next((reference.device for reference in known if reference.kind == "tensor"), "")
 
 
 def _device_variables(scope: Scope) -> list[str]:

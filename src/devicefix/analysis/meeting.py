@@ -161,18 +161,30 @@ def _record(
 
 
 def loaded_origins(value: Value) -> tuple[Origin, ...]:
-    """The loads that a value comes out of."""
-    return tuple(origin for origin in value.origins if origin.kind == "loaded") if value.origins else ()
+    """The loads that a value comes out of, those with ``map_location="cpu"`` included."""
+    return tuple(origin for origin in value.origins if origin.kind in LOADS) if value.origins else ()
 
 
-def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value], called: bool = False) -> None:
-    """Note operations in which something read by ``torch.load`` meets a tensor on an accelerator."""
+#: origins of what was read from a file: to the device that it was saved from, to the CPU
+LOADS = frozenset({"loaded", "mapped"})
+
+
+def meet_loaded(
+    it: Interpreter, frame: Frame, node: ast.AST, values: list[Value], called: bool = False, strict: bool | None = False
+) -> None:
+    """Note operations in which something read by ``torch.load`` meets a tensor on an accelerator.
+
+    ``strict``: the operation is none that a number could take part in as well; ``None`` if it copies across devices.
+    """
     for value in values:
+        if value.origins and value.device is not None and value.device.host:
+            _meet_mapped(it, frame, node, value, values, called, strict)
+            continue
         unknown = value.kind is Kind.UNKNOWN or (value.kind in (Kind.TENSOR, Kind.MODULE) and value.device is None)
         if not value.origins or not unknown:
             continue
         for origin in loaded_origins(value):
-            if not isinstance(origin.node, ast.Call):
+            if not isinstance(origin.node, ast.Call) or origin.kind != "loaded":
                 continue
             for other in values:
                 if (
@@ -183,3 +195,22 @@ def meet_loaded(it: Interpreter, frame: Frame, node: ast.AST, values: list[Value
                     it.records.loaded_meetings.append(
                         LoadedMeeting(origin.node, node, other.device, frame.scope(), called)
                     )
+
+
+def _meet_mapped(
+    it: Interpreter, frame: Frame, node: ast.AST, value: Value, values: list[Value], called: bool, strict: bool | None
+) -> None:
+    """The same for what was read to the CPU: it meets an accelerator, or has a partner on the CPU."""
+    calls = [o.node for o in value.origins if o.kind == "mapped" and isinstance(o.node, ast.Call)]
+    if not calls or it.host_only or strict is None:
+        return
+    partners = [v for v in values if v is not value and (v.is_tensor or v.flags & {"likely_tensor", "moved"})]
+    away = next((v.device for v in partners if v.device is not None and not v.device.host), None)
+    if away is None:
+        if any(v.is_tensor and v.rank != 0 and not loaded_origins(v) for v in partners):
+            it.records.mapped_on_host.update(calls)
+        return
+    whole = value.ident == ("call", calls[0])  # a file that is one thing, and takes part in arithmetic
+    tensor = strict or whole or value.is_tensor or value.has("likely_tensor")
+    if tensor and not away.assumed and not away.unsettled:
+        it.records.mapped_meetings.extend(LoadedMeeting(call, node, away, frame.scope(), called) for call in calls)

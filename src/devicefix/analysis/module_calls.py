@@ -65,7 +65,7 @@ def call_alternatives(it: Interpreter, frame: Frame, node: ast.Call, function: V
     known = module_objects(function)
     scatters = any(alternative.data.external.endswith("DataParallel") for alternative in known)
     if not known or len(known) > MOST_ALTERNATIVES or scatters:
-        meet_loaded(it, frame, node, [function, *args.every()], called=True)
+        meet_loaded(it, frame, node, [function, *args.every()], called=True, strict=True)
         opaque.meet_inputs(it, frame, node, function, node.func, args)
         return Value(Kind.UNKNOWN, device=function.device, flags=frozenset({"likely_tensor"}))
     return join_all([call_instance(it, frame, node, alternative, args) for alternative in known])
@@ -135,7 +135,7 @@ def _call_torch_module(
             ident=("module", id(obj)),
         )  # fmt: skip
         function = node.func
-        meet_loaded(it, frame, node, [state, *args.every()])
+        meet_loaded(it, frame, node, [state, *args.every()], strict=True)
         dtype = "strict" if fact.dtype_strict else "none"
         meet(
             it,

@@ -104,7 +104,7 @@ def call_module_method(
         it.records.steps.append(Step("load_state_dict", node, receiver, frame.scope()))
         return NONE
     if name == "state_dict":
-        return Value(Kind.UNKNOWN, device=obj.device, sources=(receiver,))
+        return _state(it, receiver, obj)
     if obj.external and is_external_module(obj.external):
         if name == "from_pretrained":
             return receiver
@@ -112,6 +112,15 @@ def call_module_method(
             opaque.meet_inputs(it, frame, node, receiver, node.func.value, args)
         return Value(Kind.UNKNOWN, device=obj.device, flags=frozenset({"likely_tensor"}))
     return Value(Kind.UNKNOWN, device=obj.device, ident=("call", node))
+
+
+def _state(it: Interpreter, receiver: Value, obj: Obj) -> Value:
+    """``state_dict()``: tensors that share the memory of parameters and buffers, and are where these are now."""
+    device = module_device(it, obj)
+    if device is None and not obj.origins:
+        return Value(Kind.UNKNOWN, device=obj.device, sources=(receiver,))
+    element = Value(Kind.TENSOR, device=device or DEFAULT, rank=-1, origins=obj.origins, ident=("state", id(obj)))
+    return Value(Kind.MAPPING, element=element, data="state")
 
 
 def _members(receiver: Value, obj: Obj, name: str) -> Value:

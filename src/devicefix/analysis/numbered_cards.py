@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import cuda_sites
 from devicefix.analysis.evidence import path_of, torch_path
 from devicefix.analysis.statements import target_names
+from devicefix.analysis.tree_index import last_name
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
@@ -156,14 +157,55 @@ def _option_for_cpu(call: ast.Call, name: str) -> bool:
     return any("cpu" in text.lower() for text in texts)
 
 
+def several_cards(facts: FileFacts) -> bool:
+    """Whether a file names two cards, or one after the other: ``f"cuda:{i}"`` in a loop over ``i``."""
+    if len(cuda_sites.named_cards(facts)) > 1:
+        return True
+    for node in facts.nodes(ast.JoinedStr, ast.Call):
+        if isinstance(node, ast.Call) and last_name(node.func) not in ("device", "format"):
+            continue
+        card = _card(facts, node)
+        path = _path(card.number) if card is not None else None
+        if path is not None and _one_of_several(facts, node, path):
+            return True
+    return False
+
+
 def _one_of_several(facts: FileFacts, value: ast.expr, path: str) -> bool:
-    """Whether the number runs through a loop around the device."""
+    """Whether the number runs through a loop around the device, or around the calls of the function that is given it."""
     base = path.partition(".")[0]
-    current = facts.parents.get(value)
+    return base in _loop_names(facts, value) or _given_in_turn(facts, value, base)
+
+
+def _loop_names(facts: FileFacts, node: ast.AST) -> set[str]:
+    """The names that loops and comprehensions around a node bind."""
+    found: set[str] = set()
+    current = facts.parents.get(node)
     while current is not None and not isinstance(current, ast.ClassDef):
         loops = [current] if isinstance(current, (ast.For, ast.AsyncFor, ast.comprehension)) else []
-        loops += getattr(current, "generators", [])
-        if any(base in set(target_names(loop.target)) for loop in loops):
-            return True
+        for loop in (*loops, *getattr(current, "generators", ())):
+            found.update(target_names(loop.target))
         current = facts.parents.get(current)
-    return False
+    return found
+
+
+def _given_in_turn(facts: FileFacts, value: ast.expr, name: str) -> bool:
+    """Whether a number is a parameter that the calls in the file give more than one value."""
+    function = facts.function(value)
+    names = [p.arg for p in function.parameters] if function is not None else []
+    if function is None or name not in names:
+        return False
+    constructed = function.name == "__init__" and function.cls is not None
+    called = function.cls.name if constructed and function.cls is not None else function.name
+    position = names.index(name) - (1 if function.cls is not None and not function.is_static else 0)
+    given: set[object] = set()
+    for call in facts.nodes(ast.Call):
+        if last_name(call.func) != called:
+            continue
+        arguments = [k.value for k in call.keywords if k.arg == name] + call.args[position : position + 1]
+        for argument in arguments:
+            if isinstance(argument, ast.Constant):
+                given.add(argument.value)
+            elif _loop_names(facts, call) & {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}:
+                return True
+    return len(given) > 1

@@ -53,7 +53,7 @@ def call_object_method(
         if name in ENCODERS:
             return tokens(it, frame, node, args)
         if name in ID_ENCODERS:
-            return token_ids(it, frame, node)
+            return token_ids(it, frame, node, args)
     if name == "from_pretrained" and known is not None:
         return Value(Kind.OBJECT, data=obj)
     if obj.external and name == "prepare" and obj.external.endswith("Accelerator"):

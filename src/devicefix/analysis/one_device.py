@@ -14,6 +14,7 @@ from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.inputs_at_hand import device_at_hand, own_weight, rebound
+from devicefix.analysis.numbered_cards import several_cards
 from devicefix.analysis.statements import target_names
 from devicefix.codemods.changes import Change, EditCall, InsertStatements, ReplaceExpression, Unwrap, UnwrapIf
 
@@ -44,7 +45,7 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
     sites = [s for s in cuda_sites.cuda_sites(facts) if not cuda_sites.in_host_class(facts, s.node)]
     if not sites:
         return
-    if len(cuda_sites.named_cards(facts)) > 1:
+    if several_cards(facts):
         return  # two cards on purpose
     variables = DeviceVariables(facts)
     open_sites = [s for s in sites if s.guard is None]

@@ -97,6 +97,13 @@ def is_moved(value: Value) -> bool:
     return value.kind is Kind.UNKNOWN and value.device is not None and value.has("moved")
 
 
+#: what the outputs of the models of transformers are called, those that are tensors
+OUTPUTS = frozenset(
+    {"logits", "last_hidden_state", "pooler_output", "image_embeds", "text_embeds", "start_logits", "end_logits",
+     "logits_per_image", "logits_per_text"}
+)  # fmt: skip
+
+
 def _tensors(value: Value) -> list[Value]:
     if value.is_tensor:
         return [value]

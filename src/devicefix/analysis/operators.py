@@ -22,7 +22,7 @@ BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
 def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value:
     """``left op right``."""
     if left.origins or right.origins:
-        meet_loaded(it, frame, node, [left, right])
+        meet_loaded(it, frame, node, [left, right], strict=isinstance(node.op, ast.MatMult))
     left, right = _beside_tensors([left, right])
     if left.is_tensor or right.is_tensor:
         strict = isinstance(node.op, ast.MatMult)
@@ -47,6 +47,10 @@ def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: V
         return Value(Kind.NUMBER, dtype=DType.FLOAT if is_float else DType.INT if both_int else DType.UNKNOWN)
     if Kind.SEQUENCE in (left.kind, right.kind):
         return _sequences(node, left, right)
+    if left.kind in NUMERIC or right.kind in NUMERIC:
+        scaled = right if left.kind in NUMERIC else left
+        if scaled.kind is Kind.UNKNOWN and loaded_origins(scaled):
+            return scaled.replace(ident=None)
     if left.kind is Kind.STRING or right.kind is Kind.STRING:
         return Value(Kind.STRING, ident=text_ident(node))
     if Kind.NDARRAY in (left.kind, right.kind):

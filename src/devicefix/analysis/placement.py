@@ -53,6 +53,8 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
     for mix in facts.mixes:
         if facts.is_stale(mix) or (mix.assumed and mix.partner.device in facts.host_roots):
             continue
+        if facts.records.kept_on_host and _beside_host_data(facts, mix):
+            continue
         for origin in origins_of(mix.culprit, kind):
             if not isinstance(origin.node, ast.Call) or not facts.here(origin.node) or origin.node in facts.excused:
                 continue
@@ -64,6 +66,12 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
         if not is_host_table(facts, new.mixes) and not replaced_at_first(facts, new.call, new.mixes)
     ]  # fmt: skip
     yield from sorted(made, key=lambda new: (new.call.lineno, new.call.col_offset))
+
+
+def _beside_host_data(facts: FileFacts, mix: Mix) -> bool:
+    """Whether a tensor also comes out of a part of a batch that has to stay on the CPU: it moves with that."""
+    kept = facts.records.kept_on_host
+    return any(origin.kind == "batch" and (origin.node, origin.path) in kept for origin in mix.culprit.origins)
 
 
 def origins_of(value: Value, kind: str) -> Iterator[Origin]:
@@ -97,7 +105,7 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
     fact = _fact(new)
     placement = Placement(takes_device=fact is not None and fact.device)
     trouble = refuses_device(new.call)
-    if trouble:
+    if trouble and not _drawn_there(facts, new):
         placement.note = trouble
         return placement
     wanted = _wants_dtype(new, fact)
@@ -129,6 +137,13 @@ def refuses_device(call: ast.Call) -> str:
         if keyword.arg == "pin_memory" and isinstance(keyword.value, ast.Constant) and keyword.value.value:
             return "pinned memory is on the CPU"
     return ""
+
+
+def _drawn_there(facts: FileFacts, new: NewTensor) -> bool:
+    """Whether the generator that numbers are drawn with is where they are wanted, so that only they have to go there."""
+    wanted = {mix.partner.device for mix in new.mixes}
+    draws = [draw.generator.device for draw in facts.records.draws if draw.node is new.call]
+    return len(wanted) == 1 and bool(draws) and set(draws) == wanted
 
 
 def _wants_dtype(new: NewTensor, fact: torch_api.Function | None) -> bool:

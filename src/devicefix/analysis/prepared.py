@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import symbol
@@ -50,6 +51,9 @@ def _moved(value: Value, device: Device) -> Value:
         return map_members(value, lambda inner: _moved(inner, device))
     if value.is_tensor:
         return value.replace(device=device, origins=())
+    if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:  # an encoding
+        contents = _moved(value.data.attrs["<items>"], device)
+        return value.replace(data=replace(value.data, attrs={**value.data.attrs, "<items>": contents}, device=device))
     if value.kind is Kind.UNKNOWN:
         return Value(Kind.UNKNOWN, device=device, flags=value.flags | {"moved"})
     return value

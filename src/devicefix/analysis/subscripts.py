@@ -66,7 +66,7 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         return base
     if base.kind is Kind.UNKNOWN:
         if base.origins:
-            meet_loaded(it, frame, node, [base, *(v for v, _ in indices)])
+            meet_loaded(it, frame, node, [base, *(v for v, _ in indices)], strict=True)
         return item(base, key, key if key is not None else ast.dump(node.slice))
     return UNKNOWN
 

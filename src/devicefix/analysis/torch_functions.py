@@ -88,7 +88,8 @@ def apply_function(
         return result.replace(device=device, origins=origins, ident=None) if result.is_tensor else result
     given = args.every()
     listed = [inner for v in given if v.kind is Kind.SEQUENCE for inner in elements(v)]
-    meet_loaded(it, frame, node, [*values, *given, *listed])
+    strict = {"same": False, "strict": True}.get(fact.mixing)
+    meet_loaded(it, frame, node, [*values, *given, *listed], strict=strict)
     if "out" in args.keywords and args.keywords["out"].is_tensor:
         operands = [(args.keywords["out"], args.keyword_nodes.get("out")), *operands]
     if fact.mixing in ("same", "strict", "index"):
@@ -157,7 +158,7 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
                     Kind.TENSOR,
                     device=device,
                     dtype=DTYPE_CLASSES.get(fact.output_dtype, DType.UNKNOWN),
-                    origins=loaded_origins(known) if known is not None and device is None else (),
+                    origins=loaded_origins(known) if known is not None and (device is None or device.host) else (),
                 )
             return Value(Kind.UNKNOWN, device=known.device if known is not None else None)
         result = _tensor_result(fact, args, values, tensors, device)

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.batch_moves import repair
-from devicefix.analysis.batches import Batch, Part, parts, position, unmoved
+from devicefix.analysis.batches import Batch, Part, parts, position, structure, unmoved
 from devicefix.analysis.encodings import repair_encoding
-from devicefix.analysis.loaders import NAMED, AttributeKey
+from devicefix.analysis.loaders import NAMED
+from devicefix.analysis.records import field_names
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -52,7 +53,7 @@ def _only_named(batch: Batch) -> bool:
 
 
 def _loader_message(facts: FileFacts, batch: Batch) -> str:
-    names = list(dict.fromkeys(name for part in parts(facts, batch) or () for name in _names(part)))
+    names = list(dict.fromkeys(name for part in parts(facts, batch) or () for name in _names(facts, batch, part)))
     who = (
         " and ".join([", ".join(f"`{n}`" for n in names[:-1]), f"`{names[-1]}`"])
         if len(names) > 1
@@ -66,12 +67,17 @@ def _loader_message(facts: FileFacts, batch: Batch) -> str:
     return f"{who} {verb} from the loader at line {line} on the CPU, but {meets} {other_side(mix)}, {where(mix)}"
 
 
-def _names(part: Part) -> list[str]:
-    """``x``, or ``batch["x"]`` where a key says which part of it is meant."""
-    if all(len(rest) == 1 and isinstance(rest[0], (str, int)) for rest in part.rests):
-        return [f"{part.name}[{json.dumps(rest[0])}]" for rest in part.rests]
-    if all(len(rest) == 1 and isinstance(rest[0], AttributeKey) for rest in part.rests):
-        return [f"{part.name}.{rest[0].name}" for rest in part.rests if isinstance(rest[0], AttributeKey)]
+def _names(facts: FileFacts, batch: Batch, part: Part) -> list[str]:
+    """``x``, or ``batch["x"]`` or ``batch.x`` where a key says which part of it is meant."""
+    keys = [rest[0] for rest in part.rests if len(rest) == 1]
+    fields = field_names(structure(facts, batch.place, part.prefix)) if keys else ()
+    names = [fields[k] if isinstance(k, int) and k < len(fields) else getattr(k, "name", "") for k in keys]
+    if len(keys) < len(part.rests):
+        return [part.name]
+    if all(names):
+        return [f"{part.name}.{name}" for name in names]
+    if all(isinstance(key, (str, int)) for key in keys):
+        return [f"{part.name}[{json.dumps(key)}]" for key in keys]
     return [part.name]
 
 
@@ -99,10 +105,12 @@ batches and modules that move their own inputs are followed.
 The fix adds the moves at the head of the loop, written as the file writes its other moves, or behind the tokenizer's
 call. It changes nothing on the CPU, where `.to` returns its argument, and is safe. The device is a device variable
 that is in scope there, else that of the module. What an unknown loss compares with the model's output is moved along.
+Fields of an object or a named tuple and entries of a dict in a dict are moved where they are used.
 
 It is unsafe where only the name of a parameter (`train_loader`) says that it is a loader; an annotation is believed.
 There is no fix where the names of the unmoved parts cannot be told apart, where a container also holds tensors that
-the CPU needs, or where no expression for the device is at hand.
+the CPU needs, where an object has a `to` of its own or goes elsewhere as a whole, or where no expression for the device
+is at hand.
 """,
     check=check,
     examples=(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.crossings import Crossing, crossings
+from devicefix.analysis.mapped_loads import MappedLoad, mapped_loads
+from devicefix.codemods.changes import ReplaceExpression
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -25,6 +28,22 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         yield finding(
             facts, CODE, NAME, crossing.node, _message(crossing), fix=repair, note=crossing.note, related=related
         )
+    for load in mapped_loads(facts):
+        yield _loaded(facts, load)
+
+
+def _loaded(facts: FileFacts, load: MappedLoad) -> Finding:
+    line = getattr(load.meeting.node, "lineno", 0)
+    message = (
+        f"{short(load.call.func)} with `map_location={ast.unparse(load.given)}` puts tensors on the CPU; they meet others "
+        f"on the chosen device at line {line}"
+    )
+    repair = None
+    if load.where:
+        change = ReplaceExpression(load.given, load.where)
+        repair = fix(f"pass `map_location={load.where}`", change, unsafe=load.doubt)
+    related = ((load.meeting.node, "they meet here"),) if facts.here(load.meeting.node) else ()
+    return finding(facts, CODE, NAME, load.call, message, fix=repair, note=load.note, related=related)
 
 
 def _message(crossing: Crossing) -> str:
@@ -60,14 +79,18 @@ logits come out. An operation on `cuda:0` and `cuda:1` stops with "Expected all 
 also where one side has no dimensions. The same goes for scratch memory that a library function creates on a card by
 number, while its inputs are on another.
 
-Also reported: a tensor that was brought to the CPU and then meets one on a device, and a module that moves its inputs
-to a `self.device` that was set when the module was built and that `.to()` does not update.
+Also reported: a tensor that was brought to the CPU and then meets one on a device, a module that moves its inputs
+to a `self.device` that was set when the module was built and that `.to()` does not update, and a file that is read
+with `map_location="cpu"` though its tensors (or the module in it) are used with others on a device. That is right for
+what `load_state_dict` copies, and not for moving averages, codebooks or statistics.
 """,
     fix_safety="""
 The fix copies one operand to the other by relation (`b.to(a.device)`), or creates the scratch with `device=x.device`.
 It writes no card number, so it is right for any split, and does nothing where both are on one card. It is safe.
 
-What was brought to the CPU on purpose, and a stale `self.device`, are reported only: the remedy is a choice.
+What was brought to the CPU on purpose, and a stale `self.device`, are reported only: the remedy is a choice. A file is
+read to the device of the tensors that it meets, if that has a name there and nothing else needs them on the CPU; where
+not all uses of it were followed, that is unsafe.
 """,
     check=check,
     examples=(

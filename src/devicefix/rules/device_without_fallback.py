@@ -10,7 +10,7 @@ from devicefix.analysis import cuda_sites
 from devicefix.analysis.device_settings import device_settings
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.numbered_cards import numbered_card
+from devicefix.analysis.numbered_cards import numbered_card, several_cards
 from devicefix.analysis.one_device import torch_name
 from devicefix.analysis.tree_index import last_name
 from devicefix.codemods.changes import ReplaceExpression
@@ -30,7 +30,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     if "cuda" not in facts.source.text:
         return
     yield from _contexts_taken_for_devices(facts)
-    if len(cuda_sites.named_cards(facts)) > 1:
+    if several_cards(facts):
         return  # two cards on purpose
     yield from _defaults(facts)
     if cuda_sites.ranks_in_use(facts) is not None:
