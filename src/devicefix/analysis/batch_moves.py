@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
-from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
+from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, position, structure
+from devicefix.analysis.held_parts import field_uses, is_named
 from devicefix.analysis.loaders import GRAPHS, AttributeKey
 from devicefix.analysis.module_devices import named_devices
 from devicefix.analysis.move_style import Style, neighbouring_style
@@ -38,10 +40,12 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
         return Repair(note="its parts are wanted on several devices")
     held = next((key.name for path in batch.paths for key in path if isinstance(key, AttributeKey)), "")
     graphs = all(origin.detail == GRAPHS for origin in batch.origins)
-    if held and not graphs:
+    names = parts(facts, batch)
+    named = is_named(facts, batch, names or [])
+    uses = field_uses(facts, batch, names or []) if named else []
+    if held and not graphs and not uses:
         way = "move that (with a `.to` of its class), or each tensor where it is used"
         return Repair(note=f"`{held}` is an attribute of an object: {way}")
-    names = parts(facts, batch)
     direct = _direct_use(facts, batch)
     if names is None and direct is None:
         return Repair(note="which of the loop's names hold the unmoved tensors is not known")
@@ -60,6 +64,11 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
             definition = InsertStatements(batch.place, (f"device = {text}",))
             text = "device"
         style = Style(f".to({text})", None)
+    if uses:
+        uses.sort(key=position)
+        moved = ", ".join(dict.fromkeys(f"`{ast.unparse(use)}`" for use in uses))
+        moves = [AppendToExpression(use, style.suffix) for use in uses]
+        return Repair(f"move {moved} with `{style.suffix}`", [*([definition] if definition else []), *moves])
     if direct is not None:
         return Repair(f"move it with `{style.suffix}`", [AppendToExpression(direct, style.suffix)])
     return _with_moves(facts, batch, names or [], style, definition)
@@ -108,8 +117,11 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
             if part.name not in tensors:
                 text = _container_line(facts, batch, part, style.suffix)
                 uses = inline_uses(facts, batch, part, only_way=True) if text is None else None
+                items = _item_lines(facts, batch, part, style.suffix) if text is None and uses is None else None
                 if text is not None:
                     lines[anchor, where].append(text)
+                elif items:
+                    lines[anchor, where].extend(items)
                 elif uses is not None:
                     result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
                 else:
@@ -197,10 +209,43 @@ def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> 
     return f"{part.name} = {text}" if text is not None else None
 
 
+def _item_lines(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> list[str] | None:
+    """``batch["a"] = {k: v.to(device) …}``: containers and tensors of a dict that also holds others."""
+    value = structure(facts, batch.place, part.prefix)
+    if value.kind is not Kind.MAPPING or not isinstance(value.items, dict) or value.element is not None:
+        return None
+    used = {node.id for node in facts.nodes(ast.Name) if isinstance(node, ast.Name)}
+    wanted: dict[object, list[tuple[object, ...]]] = {}
+    for key, *rest in part.rests:
+        wanted.setdefault(key, []).append(tuple(rest))
+    lines = []
+    for key, rests in wanted.items():
+        member = value.items.get(key)
+        item = f"{part.name}[{json.dumps(key)}]"
+        if member is None or not isinstance(key, str) or is_record(member):
+            return None
+        inside = Part(part.name, (*part.prefix, key), [(name,) for name in _keys(member)], part.anchor)
+        if rests == [()]:
+            text: str | None = f"{item}{suffix}"
+        else:
+            text = None if stays(facts, batch, inside) else _moved(facts, item, member, rests, suffix, used)
+        if text is None:
+            return None
+        lines.append(f"{item} = {text}")
+    return lines
+
+
+def _keys(value: Value) -> list[object]:
+    if isinstance(value.items, dict):
+        return list(value.items)
+    return list(range(len(value.items))) if value.items is not None else [None]
+
+
 def _stays_partly(facts: FileFacts, batch: Batch, part: Part, value: Value) -> bool:
     """Whether some tensor of the container is used on the CPU, and moving everything would take it away from there."""
     bound = binding(facts, batch.place)
-    if bound is None:
+    inside = Part(part.name, part.prefix, [(key,) for key in _keys(value)], part.anchor)
+    if bound is None or stays(facts, batch, inside):
         return True
     for use in loads(part.name, [facts.parents[part.anchor]] if part.anchor is not None else bound[2]):
         item = item_of(facts, use)

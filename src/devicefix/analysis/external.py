@@ -251,6 +251,9 @@ def _number(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> V
 def _packed(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """A packed sequence counts as a tensor on the device of its data; its lengths stay on the CPU."""
     data = args.get(0, "data") or args.get(0, "input") or UNKNOWN
+    lengths = args.get(1, "lengths")
+    if lengths is not None:
+        it.records.kept_on_host.update((o.node, o.path) for o in lengths.origins if o.kind == "batch")
     if data.is_tensor:
         return data.replace(flags=data.flags | {"packed"}, ident=("new", node))
     return Value(Kind.TENSOR, device=data.device, flags=frozenset({"packed"}), ident=("new", node))

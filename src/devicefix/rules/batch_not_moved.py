@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.batch_moves import repair
 from devicefix.analysis.batches import Batch, Part, parts, position, unmoved
 from devicefix.analysis.encodings import repair_encoding
-from devicefix.analysis.loaders import AttributeKey
+from devicefix.analysis.held_parts import fields
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -47,7 +47,7 @@ def _finding(facts: FileFacts, batch: Batch, message: str, way: Repair) -> Findi
 
 
 def _loader_message(facts: FileFacts, batch: Batch) -> str:
-    names = list(dict.fromkeys(name for part in parts(facts, batch) or () for name in _names(part)))
+    names = list(dict.fromkeys(name for part in parts(facts, batch) or () for name in _names(facts, batch, part)))
     who = (
         " and ".join([", ".join(f"`{n}`" for n in names[:-1]), f"`{names[-1]}`"])
         if len(names) > 1
@@ -61,12 +61,13 @@ def _loader_message(facts: FileFacts, batch: Batch) -> str:
     return f"{who} {verb} from the loader at line {line} on the CPU, but {meets} {other_side(mix)}, {where(mix)}"
 
 
-def _names(part: Part) -> list[str]:
-    """``x``, or ``batch["x"]`` where a key says which part of it is meant."""
+def _names(facts: FileFacts, batch: Batch, part: Part) -> list[str]:
+    """``x``, or ``batch["x"]``, ``batch.x`` where a key or a field says which part of it is meant."""
+    held = fields(facts, batch, part)
+    if held:
+        return [f"{part.name}.{name}" for name in held]
     if all(len(rest) == 1 and isinstance(rest[0], (str, int)) for rest in part.rests):
         return [f"{part.name}[{json.dumps(rest[0])}]" for rest in part.rests]
-    if all(len(rest) == 1 and isinstance(rest[0], AttributeKey) for rest in part.rests):
-        return [f"{part.name}.{rest[0].name}" for rest in part.rests if isinstance(rest[0], AttributeKey)]
     return [part.name]
 
 
