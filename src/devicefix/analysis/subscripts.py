@@ -63,7 +63,9 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if base.kind is Kind.SIZE:
         return Value(Kind.SIZE, sources=base.sources)
     if base.kind is Kind.NDARRAY:
-        return base
+        rows = any(isinstance(part, ast.Slice) or value.has("dimensions") for value, part in indices)
+        flags = base.flags - {"dimensions"}
+        return base.replace(flags=flags | {"dimensions"} if rows else flags)
     if base.kind is Kind.UNKNOWN:
         if base.origins:
             meet_loaded(it, frame, node, [base, *(v for v, _ in indices)])
@@ -95,6 +97,7 @@ def _tensor(
             if (
                 isinstance(part, ast.Slice)
                 or value.kind is Kind.SEQUENCE
+                or value.has("dimensions")
                 or (value.is_tensor and not _is_number(value))
             ):
                 continue
@@ -109,7 +112,9 @@ def _tensor(
                 break
     elif rank == 0:
         rank = None
-    elif rank == -1 and not all(isinstance(p, ast.Slice) or (v.is_tensor and not _is_number(v)) for v, p in indices):
+    elif rank == -1 and not all(
+        isinstance(p, ast.Slice) or v.has("dimensions") or (v.is_tensor and not _is_number(v)) for v, p in indices
+    ):
         rank = None
         if any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices):
             rank = -1
