@@ -12,7 +12,7 @@ from devicefix.analysis.attribute_writes import write_attribute
 from devicefix.analysis.classes import ancestry
 from devicefix.analysis.devices import symbol
 from devicefix.analysis.module_moves import settle
-from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, elements, join_all
+from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, any_element, elements, join_all
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
@@ -111,6 +111,14 @@ def own_optimizer(optimizer: Obj, name: str) -> Value | None:
     root = symbol(("root", optimizer.cls.node))  # wherever the model is whose parameters somebody hands over
     held = Value(Kind.TENSOR, device=root, flags=frozenset({"parameter"}), ident=("parameters", id(optimizer)))
     return _groups(Value(Kind.SEQUENCE, element=held, data="list"))
+
+
+def held_device(optimizer: Obj) -> Device | None:
+    """Where the parameters of an optimizer of the project are."""
+    groups = own_optimizer(optimizer, "param_groups")
+    if groups is None:
+        return None
+    return any_element(any_element(groups).items["params"]).device
 
 
 def groups_of(optimizer: Obj) -> Value | None:
