@@ -54,8 +54,8 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         if isinstance(base.items, tuple) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
             found = base.items[key]
             return found
-        if isinstance(base.items, dict) and key is not None and base.element is None and base.items:
-            return UNKNOWN
+        if isinstance(base.items, dict) and key is not None and base.items:
+            return UNKNOWN if base.element is None else base.element
         found = any_element(base)
         if base.kind is Kind.MAPPING and found.is_tensor and found.origins and key is not None:
             return found.replace(origins=named_part(found.origins, key))
@@ -219,6 +219,26 @@ def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
             frame.outer[node.id] = value
     elif isinstance(node, ast.Attribute):
         it.assign(frame, node, value)
+    elif isinstance(node, ast.Subscript):
+        _rebind_item(it, frame, node.value, node.slice, value)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+        _rebind_item(it, frame, node.func.value, node.args[0] if node.args else node, value)
+
+
+def _rebind_item(it: Interpreter, frame: Frame, holder: ast.expr, index: ast.expr, value: Value) -> None:
+    """``results["scores"].append(x)``, ``results.setdefault(k, []).append(x)``: what is inside has changed."""
+    base = it.evaluate(frame, holder)
+    key = index.value if isinstance(index, ast.Constant) else None
+    items = base.items
+    if base.kind is Kind.MAPPING and key is not None and (items is None or isinstance(items, dict)):
+        changed = base.replace(items={**(items or {}), key: value})
+    elif base.kind is Kind.MAPPING and not items:
+        changed = base.replace(items=None, element=value if base.element is None else join(base.element, value))
+    elif base.kind is Kind.SEQUENCE and isinstance(items, tuple) and isinstance(key, int) and 0 <= key < len(items):
+        changed = base.replace(items=(*items[:key], value, *items[key + 1 :]))
+    else:
+        return
+    rebind(it, frame, holder, changed)
 
 
 def with_all_items(base: Value, value: Value) -> Value:
