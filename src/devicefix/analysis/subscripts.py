@@ -217,12 +217,24 @@ def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
                 loop_variable_changed(frame, node.id, value)
         elif frame.outer is not None and node.id in frame.outer:
             frame.outer[node.id] = value
+        elif frame.function is not None:
+            _change_global(it, frame, node.id, value)
     elif isinstance(node, ast.Attribute):
         it.assign(frame, node, value)
     elif isinstance(node, ast.Subscript):
         _rebind_item(it, frame, node.value, node.slice, value)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
         _rebind_item(it, frame, node.func.value, node.args[0] if node.args else node, value)
+
+
+def _change_global(it: Interpreter, frame: Frame, name: str, value: Value) -> None:
+    """``activations[name] = output`` in a function, of a dict of the module: whoever reads it later finds it there."""
+    running = it.globals.get(frame.module)
+    old = running.get(name) if running is not None else None
+    if running is None or old is None or old.kind is not value.kind or old.key() == value.key():
+        return
+    running[name] = value
+    it.heap_version += 1
 
 
 def _rebind_item(it: Interpreter, frame: Frame, holder: ast.expr, index: ast.expr, value: Value) -> None:
