@@ -9,7 +9,7 @@ from devicefix.torch_api import host_only, libraries, library_functions, ownersh
 
 KINDS_TEXT = (
     "module framework_module metric self_placed wrapper in_place_container copying_container tokenizer loader moving_loader dataset "
-    "sampler transform distribution scheduler scaler writer config framework host"
+    "sampler collator transform distribution scheduler scaler writer config framework host"
 )
 KINDS = set(KINDS_TEXT.split())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devicefix.analysis.devices import symbol
-from devicefix.analysis.values import MAYBE_NONE, DType, Kind, Value
+from devicefix.analysis.values import MAYBE_NONE, UNKNOWN, DType, Kind, Value
 
 
 def annotated(value: Value, kind: str) -> Value:
@@ -27,6 +27,8 @@ def annotated(value: Value, kind: str) -> Value:
         return Value(Kind.MODULE, device=value.device, ident=value.ident, flags=flags)
     if kind == "device":
         return Value(Kind.DEVICE, device=symbol(value.ident), ident=value.ident, flags=flags)
+    if kind == "loader":
+        return Value(Kind.LOADER, element=UNKNOWN, ident=value.ident, flags=flags)
     if kind == "dtype":
         return Value(Kind.DTYPE, ident=value.ident, flags=flags)
     if kind == "number":

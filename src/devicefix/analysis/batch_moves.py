@@ -201,6 +201,10 @@ def _tensor_lines(names: list[str], style: Style) -> list[str]:
 
 def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
     value = structure(facts, batch.place, part.prefix)
+    if value.kind is Kind.UNKNOWN and all(rest == (None,) for rest in part.rests):
+        # `model(**batch)`: the entries are inputs of the model, unless some are taken out before
+        only = all(isinstance(facts.parents.get(use), ast.keyword) for use in _uses(facts, batch, part))
+        value = Value(Kind.MAPPING, element=Value(Kind.TENSOR if only else Kind.UNKNOWN))
     if is_record(value) or _stays_partly(facts, batch, part, value):
         return None
     function = facts.function(batch.place)
@@ -241,13 +245,19 @@ def _keys(value: Value) -> list[object]:
     return list(range(len(value.items))) if value.items is not None else [None]
 
 
+def _uses(facts: FileFacts, batch: Batch, part: Part) -> list[ast.Name]:
+    """Where the name of a part is read."""
+    bound = binding(facts, batch.place)
+    inside = [facts.parents[part.anchor]] if part.anchor is not None else bound[2] if bound is not None else []
+    return loads(part.name, inside)
+
+
 def _stays_partly(facts: FileFacts, batch: Batch, part: Part, value: Value) -> bool:
     """Whether some tensor of the container is used on the CPU, and moving everything would take it away from there."""
-    bound = binding(facts, batch.place)
     inside = Part(part.name, part.prefix, [(key,) for key in _keys(value)], part.anchor)
-    if bound is None or stays(facts, batch, inside):
+    if binding(facts, batch.place) is None or stays(facts, batch, inside):
         return True
-    for use in loads(part.name, [facts.parents[part.anchor]] if part.anchor is not None else bound[2]):
+    for use in _uses(facts, batch, part):
         item = item_of(facts, use)
         if item is None or any(rest[:1] == (key_of(item),) for rest in part.rests):
             continue

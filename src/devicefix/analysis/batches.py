@@ -59,9 +59,30 @@ def unmoved(facts: FileFacts, kind: str) -> Iterator[Batch]:
                 continue  # a caller that was seen says more than one that was guessed
             batch.mixes.append(mix)
             batch.origins.append(origin)
+    for mix in facts.records.companions:  # what has a reason to be moved takes along what the loss compares with it
+        for origin in _origins(mix.culprit, kind):
+            known = found.get(origin.node)
+            if known is not None and origin.path not in known.paths and _is_loss(facts, mix.node):
+                known.mixes.append(mix)
+                known.origins.append(origin)
     for batch in sorted(found.values(), key=lambda b: position(b.place)):
         if not _changed_unseen(facts, batch):
             yield batch
+
+
+def _is_loss(facts: FileFacts, call: ast.AST) -> bool:
+    """Whether ``backward()`` is called on what a call gives."""
+    parent = facts.parents.get(call)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "backward"
+    function = facts.function(call)
+    if not isinstance(parent, ast.Assign) or function is None or len(parent.targets) != 1:
+        return False
+    target = ast.dump(parent.targets[0]).replace("Store()", "Load()")
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "backward" and ast.dump(node.value) == target
+        for node in ast.walk(function.node)
+    )
 
 
 def _changed_unseen(facts: FileFacts, batch: Batch) -> bool:

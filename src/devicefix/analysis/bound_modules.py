@@ -1,4 +1,4 @@
-"""Modules that a function gives back together with other things: where they get a name, and can be moved by it."""
+"""Modules that are moved only after the statement that builds them: where another one names them, or the device."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.batches import following
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.references import Reference, references, self_name
 from devicefix.analysis.values import Kind
@@ -28,6 +29,24 @@ def move_after_unpacking(facts: FileFacts, unmoved: Unmoved) -> tuple[ast.Assign
             device = next((r.device for r in _variables(unmoved, scope.caller)), "")
             return (statement, f"{name} = {name}.to({device})") if device else None
         scope = scope.caller
+    return None
+
+
+def move_after_device(facts: FileFacts, unmoved: Unmoved) -> tuple[ast.stmt, str] | None:
+    """The statement of the same block that chooses the device once the module is built, and the line behind it."""
+    built = facts.statement(unmoved.call)
+    mix = unmoved.mixes[0]
+    if not isinstance(built, ast.Assign) or built.value is not unmoved.call or len(built.targets) != 1:
+        return None
+    module, met = built.targets[0], facts.statement(mix.node)
+    if not isinstance(module, ast.Name) or met is None or mix.scope.function is not unmoved.origin.scope.function:
+        return None
+    names = {r.device for r in _variables(unmoved, mix.scope)}
+    for statement in following(facts, built):
+        if isinstance(statement, ast.Assign) and statement.lineno < met.lineno:
+            chosen = names & set(map(path_of, statement.targets))
+            if chosen:
+                return statement, f"{module.id} = {module.id}.to({chosen.pop()})"
     return None
 
 

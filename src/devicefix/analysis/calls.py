@@ -22,10 +22,11 @@ from devicefix.analysis import (
 )
 from devicefix.analysis.annotated import annotated as annotated
 from devicefix.analysis.device_arguments import one_of
-from devicefix.analysis.evidence import annotation_kind
+from devicefix.analysis.evidence import annotation_kind, path_of, shows_tensor
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
+from devicefix.analysis.loaders import entry, item
 from devicefix.analysis.meeting import loaded_origins, meet_loaded
 from devicefix.analysis.module_calls import call_alternatives, call_instance
 from devicefix.analysis.module_methods import call_unknown_module_method
@@ -112,8 +113,8 @@ def arguments(it: Interpreter, frame: Frame, node: ast.Call) -> Arguments:
                 args.keyword_nodes.setdefault(name, keyword.value)
         else:
             args.keyword_splat = True
-            element = any_element(contents) if contents.kind is Kind.MAPPING else None
-            if element is not None and element.is_tensor:
+            element = any_element(contents) if contents.kind is Kind.MAPPING else entry(contents)
+            if element is not None and (element.is_tensor or opaque.is_batch_element(element)):
                 args.keywords.setdefault("**", element)
                 args.keyword_nodes.setdefault("**", keyword.value)
     return args
@@ -160,8 +161,16 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
                 ident=("moved", base.ident, node),
                 flags=frozenset({"moved"}),
             )
+            path = path_of(node.func.value)
+            if moves and frame.function is not None and path in frame.function.evidence.called:
+                # what is moved and called is a module, and `.to` moves it in place
+                result = result.replace(kind=Kind.MODULE)
+                if path in frame.names:
+                    frame.names[path] = result
             it.records.moves.append(Move(node, name, base, result, device if moves else None, frame.scope()))
             return result
+        if base.has("likely_tensor") and base.device is not None and shows_tensor(name):
+            return tensor_methods.call_method(it, frame, node, opaque.as_tensor(base), name, args)
         if name == "numpy" and base.has("moved"):
             it.records.host_reads.append(HostRead(node, name, base, frame.scope()))
             return Value(Kind.NDARRAY)
@@ -182,6 +191,9 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
         if name in AS_IT_WAS:
             flags = frozenset({"likely_tensor"})
             return Value(Kind.UNKNOWN, device=base.device, flags=flags, origins=loaded_origins(base))
+        key = args.positional[0].data if args.positional else None
+        if name in ("get", "pop") and isinstance(key, str) and (base.origins or base.has("likely_tensor")):
+            return item(base, key, key)
         if loaded_origins(base) and (name in ("get", "pop") or gives_tensor(name)):
             return Value(Kind.UNKNOWN, device=base.device, ident=("call", node), origins=loaded_origins(base))
     if tokenizers.wants_tensors(args):  # only tokenizers and processors have such a parameter
@@ -190,6 +202,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
             return tokenizers.token_ids(it, frame, node)
         if not name or name in tokenizers.ENCODERS or name in ("tokenizer", "processor"):
             return tokenizers.tokens(it, frame, node, args)
+    opaque.note_companions(it, frame, node, args)
     return Value(Kind.UNKNOWN, ident=("call", node), device=None)
 
 

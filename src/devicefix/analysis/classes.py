@@ -134,6 +134,13 @@ def is_host_class(it: Interpreter, cls: ClassInfo) -> bool:
     )
 
 
+def is_test_class(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether a class holds tests, which work on what they make themselves."""
+    own, outside = ancestry(it, cls)
+    names = [*(c.name for c in own), *(name.rpartition(".")[2] for name in outside)]
+    return any(name.endswith("TestCase") for name in names)
+
+
 HOST_SUFFIXES = (
     "Dataset",
     "DataModule",

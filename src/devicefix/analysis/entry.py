@@ -21,7 +21,8 @@ from devicefix.analysis.interpreter import Interpreter
 from devicefix.analysis.mentions import Reader
 from devicefix.analysis.module_moves import settle
 from devicefix.analysis.relevance import STEPS, Relevance
-from devicefix.analysis.values import MAYBE_NONE, NUMBER, Closure, Kind, Obj, Value
+from devicefix.analysis.telling import named_loader
+from devicefix.analysis.values import MAYBE_NONE, NUMBER, UNKNOWN, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 #: functions that run in the data loader's workers
 HOST_FUNCTIONS = ("collate", "transform", "augment", "preprocess", "worker_init", "__getitem__")
+
+
+#: methods that a trainer calls with the model first, which it has placed
+TRAINER_STEPS = frozenset({"compute_loss", "training_step", "prediction_step", "evaluation_step"})
 
 
 def analyse(
@@ -158,7 +163,7 @@ def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
     if module_class and host_transforms.only_in_data_sets(it, cls):
         module_class, host = False, True  # it meets what is on the CPU, as all in there
     else:
-        host = classes.is_host_class(it, cls)
+        host = classes.is_host_class(it, cls) or (not module_class and classes.is_test_class(it, cls))
     obj: Obj | None = None
     names = [n for n in STEPS if n in cls.methods] + [n for n in cls.methods if n not in STEPS]
     for name in names:
@@ -200,7 +205,13 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
         if info.is_class_method
         else Value(Kind.OBJECT, data=obj)
     )
+    in_trainer = info.name in TRAINER_STEPS and _is_trainer(it, obj.cls) and len(info.parameters) > 1
+    if in_trainer:
+        device = symbol(("trainer", obj.cls))  # where it puts its model and what the loader gives
     names = parameters(info, device, receiver, tensors=obj.is_module)
+    if in_trainer:
+        model = info.parameters[1].arg
+        names[model] = Value(Kind.MODULE, device=device, ident=names[model].ident, flags=frozenset({"moved"}))
     frame = Frame(
         info.module,
         info,
@@ -210,6 +221,11 @@ def _run_method(it: Interpreter, info: FunctionInfo, obj: Obj, device: Device | 
         outer=obj.cls.outer if obj.cls else None,
     )
     run_body(it, frame, info)
+
+
+def _is_trainer(it: Interpreter, cls: ClassInfo | None) -> bool:
+    known = (torch_api.external_class(name) for name in classes.ancestry(it, cls)[1]) if cls is not None else ()
+    return any(found is not None and found.kind == "framework" for found in known)
 
 
 def run_function(it: Interpreter, info: FunctionInfo, outer: MutableMapping[str, Value] | None = None) -> None:
@@ -265,7 +281,10 @@ def _parameter(
         asked = DTYPE_CLASSES[torch_api.DTYPES[default.attr]]
         return Value(Kind.DTYPE, dtype=asked, ident=ident, flags=frozenset({"parameter"}))
     value = Value(Kind.UNKNOWN, device=device, ident=ident, flags=frozenset(flags))
-    return annotated(value, annotation_kind(parameter.annotation, info.module))
+    kind = annotation_kind(parameter.annotation, info.module)
+    if not kind and parameter.annotation is None and named_loader(parameter.arg):
+        return Value(Kind.LOADER, element=UNKNOWN, ident=ident, flags=frozenset({"parameter", "guessed"}))
+    return annotated(value, kind)
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -171,6 +171,9 @@ class Records:
     crossings: list[Mix] = field(default_factory=list)
     #: the same for tensors that were made on the card without a number
     literal_meetings: list[Mix] = field(default_factory=list)
+    companions: list[Mix] = field(
+        default_factory=list
+    )  #: parts of batches beside what is on a device, in unknown calls
     loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
     callbacks: list[Callback] = field(default_factory=list)
     item_methods: set[FunctionInfo] = field(default_factory=set)  #: through which loaders fetch items

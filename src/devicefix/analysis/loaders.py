@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -107,10 +107,20 @@ def _stacked(it: Interpreter, item: Value) -> Value:
     return UNKNOWN
 
 
+def _collates_on_host(collate: Value) -> bool:
+    """``DataCollatorWithPadding(tokenizer)``, ``default_data_collator``: a mapping of tensors on the CPU."""
+    if collate.kind not in (Kind.OBJECT, Kind.EXTERNAL):
+        return False
+    known = torch_api.external_class(collate.data.external if collate.kind is Kind.OBJECT else str(collate.data))
+    return known is not None and known.kind == "collator"
+
+
 def _collated(it: Interpreter, frame: Frame, node: ast.Call, collate: Value, item: Value) -> Value:
     from devicefix.analysis.calls import apply
     from devicefix.analysis.frames import Arguments
 
+    if _collates_on_host(collate):
+        return Value(Kind.UNKNOWN)
     batch_list = Value(Kind.SEQUENCE, element=item, data="list")
     result = apply(it, frame, node, collate, Arguments([batch_list], nodes=[node]))
     # a collation that is not seen may put its tensors anywhere
@@ -127,7 +137,7 @@ def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value
     """The batch that a loop over a loader (or ``next(iter(loader))``) binds, with that place as its origin."""
     scope = frame.scope()
     element = loader.element or UNKNOWN
-    detail = GRAPHS if loader.has(GRAPHS) else "loader"
+    detail = GRAPHS if loader.has(GRAPHS) else NAMED if loader.has("guessed") else "loader"
 
     def mark(value: Value, path: tuple[object, ...]) -> Value:
         if value.is_tensor and value.device is not None and value.device.host:
@@ -189,6 +199,8 @@ PLAIN = (Kind.TENSOR, Kind.SEQUENCE, Kind.MAPPING)
 
 #: says of a loader, and of the origin of its batches, that those are graphs: their own ``to`` moves all they hold
 GRAPHS = "graphs"
+#: says of the origin of a batch that its loader is one by its name only
+NAMED = "named loader"
 
 
 def graph_loader(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
@@ -207,8 +219,10 @@ def attribute(base: Value, name: str) -> Value:
     """``batch.name`` of a batch of unknown kind: a field of it, from the same place."""
     value = Value(Kind.UNKNOWN, device=base.device, ident=("attr", base.ident, name), sources=(base,), data=name)
     # what tensors have as well says nothing: the batch may be one
-    if not base.origins or torch_api.attribute(name) is not None or torch_api.method(name) is not None:
+    if torch_api.attribute(name) is not None or torch_api.method(name) is not None:
         return value
+    if not base.origins:  # `outputs.logits` of what a model gave
+        return value.replace(flags=base.flags & {"likely_tensor"}) if base.has("likely_tensor") else value
     if name in torch_api.MOVE_METHODS or not any(o.kind == "batch" for o in base.origins):
         return value
     return value.replace(origins=part(base.origins, AttributeKey(name)), flags=base.flags & {"likely_tensor"})
@@ -219,6 +233,21 @@ def part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:
     if not any(o.kind == "batch" for o in origins):
         return origins
     return tuple(replace(o, path=(*o.path, key)) if o.kind == "batch" else o for o in origins)
+
+
+def item(base: Value, key: object, name: Hashable) -> Value:
+    """``base[key]`` of something of unknown kind; ``name`` tells it from other items where the key is not known."""
+    return Value(
+        Kind.UNKNOWN, device=base.device, ident=("item", base.ident, name), origins=part(base.origins, key),
+        flags=base.flags & {"likely_tensor"},
+    )  # fmt: skip
+
+
+def entry(batch: Value) -> Value | None:
+    """Any entry of a batch of unknown kind that is used as a mapping, ``f(**batch)``; None for other values."""
+    if batch.kind is not Kind.UNKNOWN or not any(o.kind == "batch" for o in batch.origins):
+        return None
+    return batch.replace(ident=("item", batch.ident, None), origins=part(batch.origins, None), sources=(), data=None)
 
 
 def named_part(origins: tuple[Origin, ...], key: object) -> tuple[Origin, ...]:

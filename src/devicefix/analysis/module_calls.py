@@ -119,8 +119,9 @@ def _call_torch_module(
             continue  # lengths of CTCLoss
         if torch_api.brought_along(obj.external, parameter) and not any(o.kind == "batch" for o in value.origins):
             continue  # a part of a batch is moved like the other parts
-        if value.kind is Kind.UNKNOWN and value.has("likely_tensor") and obj.stateful and not fact.container:
-            value = opaque.as_tensor(value)
+        if value.kind is Kind.UNKNOWN and (obj.stateful or fact.loss) and not fact.container:
+            if value.has("likely_tensor") or opaque.is_moved(value):
+                value = opaque.as_tensor(value)
         operands.extend(tensor_operands(value, argument))
     packed = any(v.has("packed") for v, _ in operands)
     device: Device | None = None

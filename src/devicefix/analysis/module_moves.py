@@ -28,8 +28,19 @@ def move_object(it: Interpreter, frame: Frame, node: ast.AST, base: Value, devic
 
 
 def settle(it: Interpreter, obj: Obj, device: Device | None, by: tuple[Scope, ast.AST] | None = None) -> None:
-    """Believe that the parameters of a module are on a device, whoever brought them there."""
+    """Believe that the parameters of a module are on a device, whoever brought them there.
+
+    Parts that were put on several numbered cards stay there: nobody moves such a module as a whole.
+    """
+    if device is not None and device.assumed and len(_cards(obj)) > 1:
+        return
     _move(it, obj, device, set(), by)
+
+
+def _cards(obj: Obj) -> set[Device]:
+    """The numbered cards that parts of a module are on."""
+    parts = [member.data for value in (*obj.attrs.values(), *obj.children) for member in module_objects(value)]
+    return {part.device for part in parts if part.device is not None and part.device.index is not None}
 
 
 def _move(

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import DEFAULT
+from devicefix.analysis.facts import Mix
 from devicefix.analysis.meeting import Operand, meet
 from devicefix.analysis.values import DType, Kind, Value, elements
 
@@ -60,6 +61,24 @@ def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, ow
     meet(it, frame, node, name, [(state, owner), *operands], manner="module")
 
 
+def note_companions(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> None:
+    """Parts of a batch that are given to something unknown beside what is on a device: a loss, it may be."""
+    given = [*zip(args.positional, args.nodes, strict=False)]
+    given += [(value, args.keyword_nodes[name]) for name, value in args.keywords.items() if name in args.keyword_nodes]
+    away = next(((v, n) for v, n in given if v.device is not None and not v.device.host and _is_input(v)), None)
+    if away is None:
+        return
+    for value, argument in given:
+        if any(o.kind == "batch" for o in value.origins) and (value.is_tensor or value.kind is Kind.UNKNOWN):
+            culprit = value if value.is_tensor else as_tensor(value)
+            mix = Mix(node, culprit, away[0], frame.scope(), "the loss", "strict", "none", argument, away[1])
+            it.records.companions.append(mix)
+
+
+def _is_input(value: Value) -> bool:
+    return value.is_tensor or (value.kind is Kind.UNKNOWN and value.has("likely_tensor"))
+
+
 def as_tensor(value: Value) -> Value:
     """An element of a batch of which no more is known, given where only a tensor will do."""
     return Value(
@@ -73,10 +92,15 @@ def is_batch_element(value: Value) -> bool:
     return value.kind is Kind.UNKNOWN and any(o.kind == "batch" for o in value.origins)
 
 
+def is_moved(value: Value) -> bool:
+    """Whether a value of unknown kind was brought to a device: given to a module, it is an input of it."""
+    return value.kind is Kind.UNKNOWN and value.device is not None and value.has("moved")
+
+
 def _tensors(value: Value) -> list[Value]:
     if value.is_tensor:
         return [value]
-    if is_batch_element(value):
+    if is_batch_element(value) or is_moved(value):
         return [as_tensor(value)]
     if value.kind is Kind.OBJECT and "<items>" in value.data.attrs:
         return [v for v in elements(value.data.attrs["<items>"]) if v.is_tensor]

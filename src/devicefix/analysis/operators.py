@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
 from devicefix.analysis.meeting import loaded_origins, meet, meet_loaded
+from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.texts import text_ident
 from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins, scattered
 
@@ -22,6 +23,7 @@ def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: V
     """``left op right``."""
     if left.origins or right.origins:
         meet_loaded(it, frame, node, [left, right])
+    left, right = _beside_tensors([left, right])
     if left.is_tensor or right.is_tensor:
         strict = isinstance(node.op, ast.MatMult)
         device = meet(
@@ -137,12 +139,20 @@ def promote(values: list[Value]) -> DType:
     return DType.INT if DType.INT in tensors else DType.BOOL
 
 
+def _beside_tensors(values: list[Value]) -> list[Value]:
+    """Parts of batches of unknown kind are tensors where they are computed with beside one."""
+    if not any(v.is_tensor for v in values):
+        return values
+    return [as_tensor(v) if is_batch_element(v) else v for v in values]
+
+
 def compare(it: Interpreter, frame: Frame, node: ast.Compare, values: list[Value]) -> Value:
     """``a < b``; a tensor of bools where a tensor takes part."""
     if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
         return NUMBER
     if any(v.origins for v in values):
         meet_loaded(it, frame, node, values)
+    values = _beside_tensors(values)
     if not any(v.is_tensor for v in values):
         return NUMBER if all(v.kind is not Kind.UNKNOWN and v.kind is not Kind.NDARRAY for v in values) else UNKNOWN
     nodes = [node.left, *node.comparators]

@@ -251,18 +251,20 @@ def _global_variables(scope: Scope, device: Device) -> Iterator[Reference]:
     if scope.function is None:
         return
     local = scope.function.locals
+    # a module follows its inputs and weights; elsewhere only an argument is nearer
+    rank = 900 if scope.self_object is not None and scope.self_object.is_module else 449
     named: set[str] = set()
     for name, known in scope.module.devices.items():
         root = name.partition(".")[0]
         if known == device and root not in local and root not in scope.names:
             named.add(name)
-            yield Reference(name, "", "variable", None, 900)
+            yield Reference(name, "", "variable", None, rank)
     for name, statements in scope.module.bindings.items():
         if name in local or name in scope.names or name in named or len(statements) != 1:
             continue
         statement = statements[0]
         if isinstance(statement, ast.Assign) and _is_definition(statement.value, device):
-            yield Reference(name, "", "variable", None, 900)
+            yield Reference(name, "", "variable", None, rank)
 
 
 def _is_definition(value: ast.expr, device: Device) -> bool:

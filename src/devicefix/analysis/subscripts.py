@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
-from devicefix.analysis.loaders import named_part, part
+from devicefix.analysis.loaders import item, named_part
 from devicefix.analysis.meeting import meet, meet_loaded
 from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, DType, Kind, Value, any_element, join
 
@@ -69,13 +69,7 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if base.kind is Kind.UNKNOWN:
         if base.origins:
             meet_loaded(it, frame, node, [base, *(v for v, _ in indices)])
-        return Value(
-            Kind.UNKNOWN,
-            device=base.device,
-            ident=("item", base.ident, key if key is not None else ast.dump(node.slice)),
-            origins=part(base.origins, key),
-            flags=base.flags & {"likely_tensor"},
-        )
+        return item(base, key, key if key is not None else ast.dump(node.slice))
     return UNKNOWN
 
 

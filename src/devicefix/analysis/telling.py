@@ -44,3 +44,8 @@ def batch_word(name: str) -> bool:
         if word.endswith(("loader", "dl", "iter", "bar")) or word.startswith(BATCH_WORDS) or word == "val":
             return True
     return False
+
+
+def named_loader(name: str) -> bool:
+    """Whether a parameter is called a data loader, outright."""
+    return name.lower().replace("_", "").endswith("loader")

@@ -39,13 +39,19 @@ def operands_of(fact: Function, args: Arguments, receiver: Operand | None) -> li
     for i, (value, node) in enumerate(zip(args.positional, args.nodes, strict=False)):
         name = fact.parameter_at(i)
         if name not in fact.cpu_args and (value.kind is not Kind.UNKNOWN or fact.takes_tensor(name)):
-            operands.extend(tensor_operands(value, node))
+            operands.extend(tensor_operands(_in_tensors_place(value), node))
     for name, value in args.keywords.items():
         if value.kind is Kind.UNKNOWN and not fact.takes_tensor(name):
             continue
+        value = _in_tensors_place(value)
         if name not in fact.cpu_args and name not in ("device", "dtype", "generator", "out"):
             operands.extend(tensor_operands(value, args.keyword_nodes.get(name)))
     return operands
+
+
+def _in_tensors_place(value: Value) -> Value:
+    """What only a tensor can be where it is given, if something else speaks for that too."""
+    return as_tensor(value) if value.kind is Kind.UNKNOWN and value.has("likely_tensor") else value
 
 
 def tensor_operands(value: Value, node: ast.expr | None) -> list[Operand]:

@@ -11,6 +11,7 @@ from devicefix.analysis.batch_moves import repair
 from devicefix.analysis.batches import Batch, Part, parts, position, unmoved
 from devicefix.analysis.encodings import repair_encoding
 from devicefix.analysis.held_parts import fields
+from devicefix.analysis.loaders import NAMED
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -33,7 +34,8 @@ def check(facts: FileFacts) -> Iterator[Finding]:
 
 def _finding(facts: FileFacts, batch: Batch, message: str, way: Repair) -> Finding:
     node = batch.place.target if isinstance(batch.place, (ast.For, ast.AsyncFor, ast.comprehension)) else batch.place
-    repaired = fix(way.title, *way.changes) if way.changes else None
+    doubt = "that the loader yields tensors on the CPU follows only from its name" if _only_named(batch) else ""
+    repaired = fix(way.title, *way.changes, unsafe=doubt) if way.changes else None
     return finding(
         facts,
         CODE,
@@ -44,6 +46,10 @@ def _finding(facts: FileFacts, batch: Batch, message: str, way: Repair) -> Findi
         note=way.note,
         related=((batch.mixes[0].node, "they meet here"),),
     )
+
+
+def _only_named(batch: Batch) -> bool:
+    return any(origin.detail == NAMED for origin in batch.origins)
 
 
 def _loader_message(facts: FileFacts, batch: Batch) -> str:
@@ -94,8 +100,9 @@ batches and modules that move their own inputs are followed.
     fix_safety="""
 The fix adds the moves at the head of the loop, written as the file writes its other moves, or behind the tokenizer's
 call. It changes nothing on the CPU, where `.to` returns its argument, and is safe. The device is a device variable
-that is in scope there, else that of the module.
+that is in scope there, else that of the module. What an unknown loss compares with the model's output is moved along.
 
+It is unsafe where only the name of a parameter (`train_loader`) says that it is a loader; an annotation is believed.
 There is no fix where the names of the unmoved parts cannot be told apart, where a container also holds tensors that
 the CPU needs, or where no expression for the device is at hand.
 """,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.bound_modules import move_after_unpacking
+from devicefix.analysis.bound_modules import move_after_device, move_after_unpacking
 from devicefix.analysis.order import Steps
 from devicefix.analysis.ownership import Ownership, holds_parameters
 from devicefix.analysis.unmoved import Unmoved, move_target, unmoved_modules
@@ -67,9 +67,9 @@ def _repair(facts: FileFacts, unmoved: Unmoved) -> tuple[Fix | None, str]:
         return None, "its weights are made anew at every call and never trained: build it in `__init__`"
     target = move_target(facts, unmoved)
     if target is None:
-        unpacked = move_after_unpacking(facts, unmoved)
-        if unpacked is not None:
-            statement, line = unpacked
+        later = move_after_unpacking(facts, unmoved) or move_after_device(facts, unmoved)
+        if later is not None:
+            statement, line = later
             return fix(f"move it with `{line}`", InsertStatements(statement, (line,), "after")), ""
         return None, "no device is known where it is built: move it with `.to(…)` as soon as there is one"
     change = AppendToExpression(target.call, target.suffix)

@@ -12,7 +12,7 @@ Kinds:
 - ``tokenizer``: calling it with ``return_tensors="pt"`` gives an in-place container on the CPU.
 - ``loader``: yields batches on the CPU; ``moving_loader``: yields them on its own device. ``yields`` says of which
   kind a batch is.
-- ``dataset``, ``sampler``, ``transform``: run on the CPU.
+- ``dataset``, ``sampler``, ``transform``, ``collator``: run on the CPU.
 - ``distribution``: holds tensors, draws on their device. ``scheduler``, ``scaler``, ``writer``, ``config``,
   ``framework``: no tensors to move.
 - ``host``: holds tensors or arrays, always on the CPU.
@@ -55,6 +55,12 @@ _CLASSES: Final[dict[str, tuple[str, str]]] = {
     # Hugging Face
     **_pairs("transformers.BatchEncoding transformers.BatchFeature", "in_place_container",
     ".to moves its own data and returns itself"),
+    **_pairs("transformers.DataCollatorWithPadding transformers.DataCollatorForLanguageModeling "
+             "transformers.DataCollatorForSeq2Seq transformers.DataCollatorForTokenClassification "
+             "transformers.DataCollatorForWholeWordMask transformers.DataCollatorForPermutationLanguageModeling "
+             "transformers.DataCollatorForMultipleChoice transformers.DataCollatorWithFlattening "
+             "transformers.DataCollatorForSOP transformers.default_data_collator", "collator",
+             "a mapping of tensors on the CPU"),
     **_pairs("transformers.pipeline", "self_placed", "places its model (device=) and moves its inputs"),
     **_pairs("transformers.Trainer transformers.Seq2SeqTrainer accelerate.Accelerator", "framework",
     "moves modules and batches"),
@@ -192,7 +198,8 @@ _RULES: Final[tuple[tuple[str, tuple[str, ...], str, str], ...]] = (
     "ImageProcessorFast"), "tokenizer",
      "calling it with return_tensors='pt' gives a BatchEncoding or BatchFeature"),
     ("transformers.", ("Config", "Arguments"), "config", "holds no tensors of its own"),
-    ("transformers.", ("Dataset", "Collator"), "dataset", "samples on the CPU"),
+    ("transformers.", ("Collator",), "collator", "a mapping of tensors on the CPU"),
+    ("transformers.", ("Dataset",), "dataset", "samples on the CPU"),
     ("transformers.", ("Model", "Layer", "Attention", "Embeddings", "Encoder", "Decoder", "Pooler", "MLP"), "module",
     "an nn.Module"),
     ("diffusers.", ("Pipeline",), "in_place_container", "a pipeline's .to moves its modules and returns itself"),
