@@ -25,7 +25,7 @@ Place = ast.Assign | ast.For
 class Site:
     """A name of a tuple that a call gives, at which a tensor arrives that later meets another device."""
 
-    place: Place  #: ``x, y = memory.sample(n)`` or ``for x, y in memory.batches(n):``
+    place: Place  #: ``x, y = memory.sample(n)``, ``x, y = data[i]`` or ``for x, y in memory.batches(n):``
     name: str
     devices: tuple[str, ...]  #: what the other device is called there, best first
     kept: bool  #: the tensor was there before the call
@@ -85,7 +85,7 @@ def _places(facts: FileFacts) -> dict[ast.AST, list[Place]]:
     """Statements that bind the names of a tuple to what a call gives, by function."""
     found: dict[ast.AST, list[Place]] = {}
     for place in facts.nodes(ast.Assign, ast.For):
-        if not isinstance(_call(place), ast.Call) or not _targets(place):
+        if not isinstance(_call(place), (ast.Call, ast.Subscript)) or not _targets(place):
             continue
         function = facts.function(place)
         if function is not None:
@@ -125,11 +125,15 @@ def _holds(value: Value | None, origin: Origin) -> bool:
 
 
 def _of_plain_object(scope: Scope, call: ast.expr) -> bool:
-    """Whether a call is one of a method of the project, of an object that is no module."""
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    """Whether a call is one of a method of the project, of an object that is no module; or ``data[i]`` is."""
+    if isinstance(call, ast.Subscript):
+        holder, method = call.value, "__getitem__"
+    elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        holder, method = call.func.value, call.func.attr
+    else:
         return False
-    obj = _object(scope, call.func.value)
-    return obj is not None and obj.cls is not None and not obj.is_module and call.func.attr in obj.cls.methods
+    obj = _object(scope, holder)
+    return obj is not None and obj.cls is not None and not obj.is_module and method in obj.cls.methods
 
 
 def _object(scope: Scope, node: ast.expr) -> Obj | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.first_turn import replaced_at_first
+from devicefix.analysis.global_tensors import uses_moved
 from devicefix.analysis.handed_out import HandedOut, handed_out
 from devicefix.analysis.helper_results import results_moved
 from devicefix.analysis.host_tables import is_host_table
@@ -47,7 +48,14 @@ class Placement:
     moved: list[tuple[ast.Call, str]] = field(default_factory=list)
     #: places at which it arrives in a tuple, and can be moved instead
     handed_out: list[HandedOut] = field(default_factory=list)
+    #: uses of a global tensor that can be moved instead, and where to
+    uses: list[tuple[ast.expr, str]] = field(default_factory=list)
     group: str = ""
+
+    @property
+    def later(self) -> bool:
+        """Whether it is not created elsewhere, but moved behind its creation."""
+        return bool(self.moved or self.handed_out or self.uses)
 
 
 def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
@@ -119,7 +127,9 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
     if placement.handed_out:
         return placement
     _thread_parameter(facts, new, placement)
-    if placement.device is None:
+    if placement.device is None and new.origins[0].scope.function is None:
+        placement.uses = uses_moved(facts, new)
+    elif placement.device is None:
         placement.moved = results_moved(facts, new)
     return placement
 

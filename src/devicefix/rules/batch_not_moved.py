@@ -103,6 +103,8 @@ call. It changes nothing on the CPU, where `.to` returns its argument, and is sa
 that is in scope there, else that of the module. What an unknown loss compares with the model's output is moved along.
 
 It is unsafe where only the name of a parameter (`train_loader`) says that it is a loader; an annotation is believed.
+The fields of a named tuple cannot be assigned: they are moved where they are used.
+
 There is no fix where the names of the unmoved parts cannot be told apart, where a container also holds tensors that
 the CPU needs, or where no expression for the device is at hand.
 """,
