@@ -154,13 +154,29 @@ def test_arguments_that_forbid_a_device_are_reported(body: str, note: str | None
             assert note in finding.note
 
 
-def test_a_global_tensor_is_reported() -> None:
-    text = source(
-        "SCALE = torch.ones(3)  # !\n\n\ndef run(device):\n    return torch.ones(2, 3, device=device) * SCALE"
-    )
-    (finding,) = found(text, CODE)
-    assert (finding.span.start.line, finding.applicability.value) == (marked(text)[0], "report")
-    assert "imported" in finding.note
+ONE_USER = "\n\n\ndef run(device):\n    return torch.ones(2, 3, device=device) * SCALE"
+
+
+def test_a_global_constant_is_moved_where_one_function_uses_it() -> None:
+    text = source(f"SCALE = torch.ones(3)  # !{ONE_USER}")
+    assert lines(text, CODE) == marked(text)
+    assert levels(text, CODE) == ["safe"]
+    assert added(text, CODE) == ["return torch.ones(2, 3, device=device) * SCALE.to(device)"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("def other(device):\n    return torch.zeros(2, 3, device=device) - SCALE", id="several-functions"),
+        pytest.param("def other():\n    SCALE.mul_(2)", id="in-place"),
+        pytest.param("def other():\n    SCALE[0] = 1", id="item"),
+        pytest.param("if len(SCALE):\n    SCALE = torch.ones(3) * 2", id="bound-twice"),
+    ],
+)
+def test_a_global_tensor_that_many_use_or_that_changes_is_reported(more: str) -> None:
+    text = source(f"SCALE = torch.ones(3)\n\n\n{more}{ONE_USER}")
+    assert set(levels(text, CODE)) == {"report"}
+    assert all("imported" in finding.note for finding in found(text, CODE))
 
 
 SILENT = [

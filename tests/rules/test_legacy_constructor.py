@@ -77,10 +77,18 @@ def test_constructors_on_the_first_card(body: str, expected: str | None, note: s
     assert bool(finding.note) == (expected is None)
 
 
-def test_a_global_is_reported() -> None:
+def test_a_global_is_moved_where_one_function_uses_it() -> None:
     text = source(
         "W = torch.FloatTensor([1, 2, 3])  # !\n\n\ndef run(device):\n    return torch.ones(3, device=device) * W"
     )
+    assert lines(text, CODE) == marked(text)
+    assert levels(text, CODE) == ["safe"]
+    assert added(text, CODE) == ["return torch.ones(3, device=device) * W.to(device)"]
+
+
+def test_a_global_for_several_functions_is_reported() -> None:
+    users = "".join(f"\n\n\ndef run{i}(device):\n    return torch.ones(3, device=device) * W" for i in range(2))
+    text = source(f"W = torch.FloatTensor([1, 2, 3])  # !{users}")
     (finding,) = found(text, CODE)
     assert (finding.span.start.line, finding.applicability.value) == (marked(text)[0], "report")
 

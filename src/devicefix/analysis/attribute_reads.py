@@ -38,6 +38,12 @@ def read_attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: 
         value = _through_class(it, frame, base, name)
         if value is not None:
             return value
+        if name in ("state", "param_groups"):
+            from devicefix.analysis.parameter_data import is_optimizer, own_optimizer
+
+            held = own_optimizer(obj, name) if is_optimizer(it, obj.cls) else None
+            if held is not None:
+                return held
     computed = obj.attrs.get("<computed>")  # setattr(self, name, tensor): it may be this one
     if computed is not None and name not in MODULE_METHODS:
         return _as_read(obj, computed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -112,10 +113,13 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
             if part.name not in tensors:
                 text = _container_line(facts, batch, part, style.suffix)
                 uses = inline_uses(facts, batch, part, only_way=True) if text is None else None
-                if text is None and uses is None:
+                items = _item_lines(facts, batch, part, style.suffix) if text is None and uses is None else None
+                if text is None and uses is None and not items:
                     uses = field_uses(facts, batch, part)
                 if text is not None:
                     lines[anchor, where].append(text)
+                elif items:
+                    lines[anchor, where].extend(items)
                 elif uses is not None:
                     result.changes.extend(AppendToExpression(use, style.suffix) for use in uses)
                 else:
@@ -214,6 +218,38 @@ def _moves_itself(value: Value) -> bool:
     return value.kind is Kind.OBJECT and value.data.external == "transformers.BatchEncoding"
 
 
+def _item_lines(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> list[str] | None:
+    """``batch["a"] = {k: v.to(device) …}``: containers and tensors of a dict that also holds others."""
+    value = structure(facts, batch.place, part.prefix)
+    if value.kind is not Kind.MAPPING or not isinstance(value.items, dict) or value.element is not None:
+        return None
+    used = {node.id for node in facts.nodes(ast.Name) if isinstance(node, ast.Name)}
+    wanted: dict[object, list[tuple[object, ...]]] = {}
+    for key, *rest in part.rests:
+        wanted.setdefault(key, []).append(tuple(rest))
+    lines = []
+    for key, rests in wanted.items():
+        member = value.items.get(key)
+        item = f"{part.name}[{json.dumps(key)}]"
+        if member is None or not isinstance(key, str) or is_record(member):
+            return None
+        inside = Part(part.name, (*part.prefix, key), [(name,) for name in _keys(member)], part.anchor)
+        if rests == [()]:
+            text: str | None = f"{item}{suffix}"
+        else:
+            text = None if stays(facts, batch, inside) else _moved(facts, item, member, rests, suffix, used)
+        if text is None:
+            return None
+        lines.append(f"{item} = {text}")
+    return lines
+
+
+def _keys(value: Value) -> list[object]:
+    if isinstance(value.items, dict):
+        return list(value.items)
+    return list(range(len(value.items))) if value.items is not None else [None]
+
+
 def _uses(facts: FileFacts, batch: Batch, part: Part) -> list[ast.Name]:
     """Where the name of a part is read."""
     bound = binding(facts, batch.place)
@@ -223,7 +259,8 @@ def _uses(facts: FileFacts, batch: Batch, part: Part) -> list[ast.Name]:
 
 def _stays_partly(facts: FileFacts, batch: Batch, part: Part, value: Value) -> bool:
     """Whether some tensor of the container is used on the CPU, and moving everything would take it away from there."""
-    if binding(facts, batch.place) is None:
+    inside = Part(part.name, part.prefix, [(key,) for key in _keys(value)], part.anchor)
+    if binding(facts, batch.place) is None or stays(facts, batch, inside):
         return True
     for use in _uses(facts, batch, part):
         item = item_of(facts, use)

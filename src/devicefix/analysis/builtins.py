@@ -327,9 +327,8 @@ def _sequence_method(
         from devicefix.analysis.iteration import iterate
 
         inner = iterate(it, frame, given, args.nodes[0], node) if args.nodes else UNKNOWN
-        rebind(
-            it, frame, target, Value(Kind.SEQUENCE, element=join_all([*_members(receiver), inner]), data=receiver.data)
-        )
+        longer = Value(Kind.SEQUENCE, element=join_all([*_members(receiver), inner]), data=receiver.data)
+        rebind(it, frame, target, longer)
         return NONE
     if name in ("pop", "popleft", "__getitem__"):
         return any_element(receiver)
@@ -378,6 +377,8 @@ def _mapping_method(
             return known
         found = any_element(receiver)
         default = args.get(1)
+        if default is not None and name == "setdefault" and not receiver.items and receiver.element is None:
+            return default  # the first to come
         return join(found, default) if default is not None else found
     if name == "update" and target is not None:
         given = key

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from devicefix.analysis.devices import Device
+    from devicefix.analysis.handed_out import Site
     from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
     from devicefix.analysis.values import Obj, Origin, Scope, Value
     from devicefix.settings import Settings
@@ -260,6 +261,13 @@ class FileFacts:
             if origin.kind in ("factory", "legacy")
             or (origin.kind == "attribute" and origin.owner is not None and not origin.owner.is_module)
         }  # fmt: skip
+
+    @cached_property
+    def handed_out(self) -> dict[tuple[Mix, Origin], Site | None]:
+        """Where new tensors arrive in a tuple that a call gives, per mixing point and origin."""
+        from devicefix.analysis.handed_out import sites
+
+        return sites(self)
 
     @cached_property
     def host_roots(self) -> set[Device]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import datasets, opaque
-from devicefix.analysis.classes import find_method
+from devicefix.analysis.classes import find_method, is_named_tuple
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.records import is_record
 from devicefix.analysis.values import (
@@ -38,7 +38,7 @@ def data_loader(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) 
     if collate is not None and collate.kind is not Kind.NONE:
         element = _collated(it, frame, node, collate, item)
     else:
-        element = _stacked(item)
+        element = _stacked(it, item)
     return Value(Kind.LOADER, element=element, data=node, ident=("loader", node), sources=(dataset,))
 
 
@@ -59,7 +59,7 @@ def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
         if method is not None:
             index = Value(Kind.NUMBER)
             return call_closure(it, frame, Closure(method), Arguments([index], nodes=[ast.Constant(0)]), dataset)
-        return UNKNOWN
+        return _yielded(it, frame, obj, dataset)
     if obj.external.endswith("TensorDataset") and obj.arguments is not None:
         from devicefix.analysis.iteration import member
 
@@ -67,7 +67,17 @@ def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
     return datasets.unseen_item(dataset)
 
 
-def _stacked(item: Value) -> Value:
+def _yielded(it: Interpreter, frame: Frame, obj: Obj, dataset: Value) -> Value:
+    """One of the items that an iterable data set yields."""
+    from devicefix.analysis.calls import call_closure
+    from devicefix.analysis.frames import Arguments
+
+    method = find_method(it, obj.cls, "__iter__") if obj.cls is not None else None
+    stream = call_closure(it, frame, Closure(method), Arguments([]), dataset) if method is not None else UNKNOWN
+    return any_element(stream) if stream.kind is Kind.SEQUENCE else UNKNOWN
+
+
+def _stacked(it: Interpreter, item: Value) -> Value:
     """What the default collation makes of items: tensors gain a dimension, numbers become tensors."""
     if item.is_tensor:
         rank = item.rank + 1 if item.rank is not None and item.rank >= 0 else -1
@@ -83,13 +93,18 @@ def _stacked(item: Value) -> Value:
         return Value(Kind.SEQUENCE, element=Value(Kind.STRING), data="list")
     if item.kind is Kind.SEQUENCE:
         if is_record(item):
-            return item.replace(items=tuple(_stacked(v) for v in item.items))
+            return item.replace(items=tuple(_stacked(it, v) for v in item.items))
         if isinstance(item.items, tuple):
-            return Value(Kind.SEQUENCE, items=tuple(_stacked(v) for v in item.items), data="list")
-        return Value(Kind.SEQUENCE, element=_stacked(any_element(item)), data="list")
+            return Value(Kind.SEQUENCE, items=tuple(_stacked(it, v) for v in item.items), data="list")
+        return Value(Kind.SEQUENCE, element=_stacked(it, any_element(item)), data="list")
     if item.kind is Kind.MAPPING:
-        items = {k: _stacked(v) for k, v in item.items.items()} if isinstance(item.items, dict) else None
-        return Value(Kind.MAPPING, items=items, element=_stacked(item.element) if item.element is not None else None)
+        items = {k: _stacked(it, v) for k, v in item.items.items()} if isinstance(item.items, dict) else None
+        return Value(
+            Kind.MAPPING, items=items, element=_stacked(it, item.element) if item.element is not None else None
+        )
+    if item.kind is Kind.OBJECT and item.data.cls is not None and is_named_tuple(it, item.data.cls):
+        fields = {name: _stacked(it, v) for name, v in item.data.attrs.items()}
+        return item.replace(data=replace(item.data, attrs=fields))
     return item if item.kind is Kind.UNKNOWN and item.has("moved") else UNKNOWN
 
 
@@ -116,7 +131,7 @@ def _collated(it: Interpreter, frame: Frame, node: ast.Call, collate: Value, ite
 def default_collate(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``default_collate(rows)``, called by a collation of the project."""
     rows = args.get(0, "batch")
-    return _stacked(any_element(rows)) if rows is not None and rows.kind is Kind.SEQUENCE else UNKNOWN
+    return _stacked(it, any_element(rows)) if rows is not None and rows.kind is Kind.SEQUENCE else UNKNOWN
 
 
 def batch(it: Interpreter, frame: Frame, loader: Value, place: ast.AST) -> Value:

@@ -31,4 +31,30 @@ def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argumen
         return NUMBER
     if short in ("randn", "normal", "uniform", "rand", "linspace", "sin", "cos", "zeros", "ones", "eye"):
         dtype = DType.FLOAT if "dtype" not in args.keywords else DType.UNKNOWN
-    return Value(Kind.NDARRAY, dtype=dtype, flags=frozenset({"shaped"}))
+    flags = frozenset({"shaped", "dimensions"} if _has_dimensions(short, args) else {"shaped"})
+    return Value(Kind.NDARRAY, dtype=dtype, flags=flags)
+
+
+#: what these give has a dimension, whatever they are given
+ARRAYS = frozenset(
+    ["arange", "linspace", "eye", "stack", "concatenate", "vstack", "hstack", "permutation", "argsort", "nonzero",
+     "atleast_1d", "frombuffer", "fromiter", "repeat", "tile"]
+)  # fmt: skip
+
+
+#: and these where they are given sizes: in that place, or as ``size=``
+SIZES = {
+    "zeros": 0, "ones": 0, "empty": 0, "full": 0, "rand": 0, "randn": 0, "standard_normal": 0, "random": 0,
+    "choice": 1, "randint": 2, "integers": 2, "normal": 2, "uniform": 2,
+}  # fmt: skip
+
+
+def _has_dimensions(short: str, args: Arguments) -> bool:
+    if short in ARRAYS:
+        return True
+    if short in ("array", "asarray"):
+        return bool(args.positional) and args.positional[0].kind is Kind.SEQUENCE
+    if short not in SIZES:
+        return False
+    size = args.get(SIZES[short], "size") or args.keywords.get("shape")
+    return size is not None and size.kind is not Kind.NONE and size.items != ()

@@ -54,7 +54,8 @@ def binary(it: Interpreter, frame: Frame, node: ast.BinOp, left: Value, right: V
     if left.kind is Kind.STRING or right.kind is Kind.STRING:
         return Value(Kind.STRING, ident=text_ident(node))
     if Kind.NDARRAY in (left.kind, right.kind):
-        return Value(Kind.NDARRAY, dtype=left.dtype if left.dtype is right.dtype else DType.UNKNOWN)
+        sized = (left.flags | right.flags) & {"dimensions"}
+        return Value(Kind.NDARRAY, dtype=left.dtype if left.dtype is right.dtype else DType.UNKNOWN, flags=sized)
     sources = left.sources + right.sources
     if Kind.SIZE in (left.kind, right.kind):
         return Value(Kind.UNKNOWN, sources=sources)

@@ -6,15 +6,19 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devicefix import torch_api
 from devicefix.analysis.attribute_reads import PARAMETERS
 from devicefix.analysis.attribute_writes import write_attribute
+from devicefix.analysis.classes import ancestry
+from devicefix.analysis.devices import symbol
 from devicefix.analysis.module_moves import settle
-from devicefix.analysis.values import Kind, Obj, Value, elements, join_all
+from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, any_element, elements, join_all
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.frames import Frame
     from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.model import ClassInfo
 
 
 def write_data(it: Interpreter, frame: Frame, target: ast.Attribute, value: Value) -> None:
@@ -91,6 +95,32 @@ def _is_own(ident: object, obj: Obj) -> bool:
 # -- what an optimizer holds -------------------------------------------------------------------------------------------
 
 
+def is_optimizer(it: Interpreter, cls: ClassInfo) -> bool:
+    """Whether a class of the project is an optimizer."""
+    names = map(torch_api.canonical, ancestry(it, cls)[1])
+    return any(name == "torch.optim.Optimizer" or torch_api.optimizer_class(name) is not None for name in names)
+
+
+def own_optimizer(optimizer: Obj, name: str) -> Value | None:
+    """``self.param_groups`` and ``self.state`` in an optimizer of the project."""
+    if name == "state":
+        per_parameter = Value(Kind.MAPPING, items={}, element=UNKNOWN)
+        return Value(Kind.MAPPING, element=per_parameter)
+    if not optimizer.assumed or optimizer.cls is None:
+        return groups_of(optimizer)
+    root = symbol(("root", optimizer.cls.node))  # wherever the model is whose parameters somebody hands over
+    held = Value(Kind.TENSOR, device=root, flags=frozenset({"parameter"}), ident=("parameters", id(optimizer)))
+    return _groups(Value(Kind.SEQUENCE, element=held, data="list"))
+
+
+def held_device(optimizer: Obj) -> Device | None:
+    """Where the parameters of an optimizer of the project are."""
+    groups = own_optimizer(optimizer, "param_groups")
+    if groups is None:
+        return None
+    return any_element(any_element(groups).items["params"]).device
+
+
 def groups_of(optimizer: Obj) -> Value | None:
     """``optimizer.param_groups``; ``None`` where nothing is known of the parameters."""
     if optimizer.arguments is None:
@@ -100,8 +130,12 @@ def groups_of(optimizer: Obj) -> Value | None:
     held = [_as_held(value) for value in _parameters(given)] if given is not None else []
     if not held:
         return None
-    parameters = Value(Kind.SEQUENCE, element=join_all(held), data="list")
-    return Value(Kind.SEQUENCE, element=Value(Kind.MAPPING, items={"params": parameters}), data="list")
+    return _groups(Value(Kind.SEQUENCE, element=join_all(held), data="list"))
+
+
+def _groups(parameters: Value) -> Value:
+    group = Value(Kind.MAPPING, items={"params": parameters})
+    return Value(Kind.SEQUENCE, element=group, data="list")
 
 
 def _parameters(given: Value, depth: int = 4) -> Iterator[Value]:
@@ -116,6 +150,8 @@ def _parameters(given: Value, depth: int = 4) -> Iterator[Value]:
 
 
 def _as_held(parameter: Value) -> Value:
-    """A parameter as the optimizer sees it later: wherever its module is by then, which only the module tells."""
+    """A parameter as the optimizer sees it later: wherever its module is by then, which only the module tells
+    that was not moved so far."""
     still = tuple(o for o in parameter.origins if o.kind == "module" and o.owner is not None and o.owner.origins)
-    return parameter.replace(device=None, origins=still, flags=parameter.flags | {"parameter"})
+    device = None if parameter.device is None or parameter.device.host else parameter.device
+    return parameter.replace(device=device, origins=still, flags=parameter.flags | {"parameter"})

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.first_turn import replaced_at_first
+from devicefix.analysis.global_tensors import uses_moved
+from devicefix.analysis.handed_out import HandedOut, handed_out
 from devicefix.analysis.helper_results import results_moved
 from devicefix.analysis.host_tables import is_host_table
 from devicefix.analysis.references import Reference, references, seen_as_tensor
@@ -44,7 +46,16 @@ class Placement:
     threaded: list[tuple[FunctionDef, list[tuple[ast.Call, str]]]] = field(default_factory=list)
     #: calls of the helper that makes it, whose results can be moved instead, and where to
     moved: list[tuple[ast.Call, str]] = field(default_factory=list)
+    #: places at which it arrives in a tuple, and can be moved instead
+    handed_out: list[HandedOut] = field(default_factory=list)
+    #: uses of a global tensor that can be moved instead, and where to
+    uses: list[tuple[ast.expr, str]] = field(default_factory=list)
     group: str = ""
+
+    @property
+    def later(self) -> bool:
+        """Whether it is not created elsewhere, but moved behind its creation."""
+        return bool(self.moved or self.handed_out or self.uses)
 
 
 def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
@@ -108,6 +119,9 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
     if trouble and not _drawn_there(facts, new):
         placement.note = trouble
         return placement
+    placement.handed_out = handed_out(facts, new, kept=True)
+    if placement.handed_out:
+        return placement
     wanted = _wants_dtype(new, fact)
     common = _common_references(facts, new, wanted)
     if common:
@@ -117,8 +131,13 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
         if wanted and best.floating and best.owner and _same_dtype_side(best):
             placement.dtype = best.dtype
         return placement
+    placement.handed_out = handed_out(facts, new, kept=False)
+    if placement.handed_out:
+        return placement
     _thread_parameter(facts, new, placement)
-    if placement.device is None:
+    if placement.device is None and new.origins[0].scope.function is None:
+        placement.uses = uses_moved(facts, new)
+    elif placement.device is None:
         placement.moved = results_moved(facts, new)
     return placement
 

@@ -165,4 +165,6 @@ def data_rank(value: Value | None) -> int | None:
         return 1 + inner if inner is not None and inner >= 0 else -1
     if value.is_tensor:
         return value.rank
+    if value.has("dimensions"):
+        return -1
     return None

@@ -13,6 +13,7 @@ from devicefix.analysis.devices import Device, parse_device, same
 from devicefix.analysis.evidence import Evidence
 from devicefix.analysis.moments import placed_later
 from devicefix.analysis.ownership import holds_parameters
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import DType, Kind, Scope, Value, any_element
 
 if TYPE_CHECKING:
@@ -184,6 +185,17 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
     if obj.is_module and not building and not placed_later(obj, scope):
         for owner, floating, rank in weights(obj, device, name, scope=scope):
             yield Reference(f"{owner}.device", owner, "weight", floating, rank)
+    if obj.cls is not None and not obj.is_module and not building and any(map(_is_optimizer, obj.cls.node.bases)):
+        from devicefix.analysis.parameter_data import held_device
+
+        if same(held_device(obj), device) and not _is_being_built(scope):
+            first = f'{name}.param_groups[0]["params"][0]'
+            yield Reference(f"{first}.device", first, "weight", None, 850)
+
+
+def _is_optimizer(base: ast.expr) -> bool:
+    name = last_name(base)
+    return name == "Optimizer" or torch_api.optimizer_class(f"torch.optim.{name}") is not None
 
 
 def _is_being_built(scope: Scope) -> bool:

@@ -44,11 +44,13 @@ def _chain(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Va
 
 
 def _defaultdict(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    """``defaultdict(lambda: torch.zeros(3))``: a key that is new gets such a tensor."""
+    """``defaultdict(list)``, ``defaultdict(lambda: torch.zeros(3))``: a key that is new gets a list, such a tensor."""
     from devicefix.analysis.calls import apply
     from devicefix.analysis.frames import Arguments as Args
 
     factory = args.get(0, "default_factory")
+    if args.nodes and isinstance(args.nodes[0], ast.Name) and args.nodes[0].id == "list" and len(args.positional) < 2:
+        return Value(Kind.MAPPING, items={}, element=Value(Kind.SEQUENCE, items=(), data="list"))
     if factory is not None and factory.kind is Kind.FUNCTION and len(args.positional) < 2:
         made = apply(it, frame, node, factory, Args())
         if made.is_tensor:

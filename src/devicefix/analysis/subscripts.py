@@ -54,8 +54,8 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
         if isinstance(base.items, tuple) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
             found = base.items[key]
             return found
-        if isinstance(base.items, dict) and key is not None and base.element is None and base.items:
-            return UNKNOWN
+        if isinstance(base.items, dict) and key is not None and base.items:
+            return UNKNOWN if base.element is None else base.element
         found = any_element(base)
         if base.kind is Kind.MAPPING and found.is_tensor and found.origins and key is not None:
             return found.replace(origins=named_part(found.origins, key))
@@ -63,7 +63,9 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     if base.kind is Kind.SIZE:
         return Value(Kind.SIZE, sources=base.sources)
     if base.kind is Kind.NDARRAY:
-        return base
+        rows = any(isinstance(part, ast.Slice) or value.has("dimensions") for value, part in indices)
+        flags = base.flags - {"dimensions"}
+        return base.replace(flags=flags | {"dimensions"} if rows else flags)
     if base.kind is Kind.UNKNOWN:
         if base.origins:
             meet_loaded(it, frame, node, [base, *(v for v, _ in indices)], strict=True)
@@ -89,6 +91,7 @@ def _tensor(
             if (
                 isinstance(part, ast.Slice)
                 or value.kind is Kind.SEQUENCE
+                or value.has("dimensions")
                 or (value.is_tensor and not _is_number(value))
             ):
                 continue
@@ -103,7 +106,9 @@ def _tensor(
                 break
     elif rank == 0:
         rank = None
-    elif rank == -1 and not all(isinstance(p, ast.Slice) or (v.is_tensor and not _is_number(v)) for v, p in indices):
+    elif rank == -1 and not all(
+        isinstance(p, ast.Slice) or v.has("dimensions") or (v.is_tensor and not _is_number(v)) for v, p in indices
+    ):
         rank = None
         if any(isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices):
             rank = -1
@@ -206,8 +211,40 @@ def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
                 loop_variable_changed(frame, node.id, value)
         elif frame.outer is not None and node.id in frame.outer:
             frame.outer[node.id] = value
+        elif frame.function is not None:
+            _change_global(it, frame, node.id, value)
     elif isinstance(node, ast.Attribute):
         it.assign(frame, node, value)
+    elif isinstance(node, ast.Subscript):
+        _rebind_item(it, frame, node.value, node.slice, value)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+        _rebind_item(it, frame, node.func.value, node.args[0] if node.args else node, value)
+
+
+def _change_global(it: Interpreter, frame: Frame, name: str, value: Value) -> None:
+    """``activations[name] = output`` in a function, of a dict of the module: whoever reads it later finds it there."""
+    running = it.globals.get(frame.module)
+    old = running.get(name) if running is not None else None
+    if running is None or old is None or old.kind is not value.kind or old.key() == value.key():
+        return
+    running[name] = value
+    it.heap_version += 1
+
+
+def _rebind_item(it: Interpreter, frame: Frame, holder: ast.expr, index: ast.expr, value: Value) -> None:
+    """``results["scores"].append(x)``, ``results.setdefault(k, []).append(x)``: what is inside has changed."""
+    base = it.evaluate(frame, holder)
+    key = index.value if isinstance(index, ast.Constant) else None
+    items = base.items
+    if base.kind is Kind.MAPPING and key is not None and (items is None or isinstance(items, dict)):
+        changed = base.replace(items={**(items or {}), key: value})
+    elif base.kind is Kind.MAPPING and not items:
+        changed = base.replace(items=None, element=value if base.element is None else join(base.element, value))
+    elif base.kind is Kind.SEQUENCE and isinstance(items, tuple) and isinstance(key, int) and 0 <= key < len(items):
+        changed = base.replace(items=(*items[:key], value, *items[key + 1 :]))
+    else:
+        return
+    rebind(it, frame, holder, changed)
 
 
 def with_all_items(base: Value, value: Value) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.placement import NewTensor, Placement, new_tensors, place_at_creation
-from devicefix.codemods.changes import AddParameter, AppendToExpression, Change, EditCall
+from devicefix.codemods.changes import AddParameter, AppendToExpression, Change, EditCall, InsertStatements
 from devicefix.findings import Finding, Fix
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -15,6 +15,7 @@ from devicefix.rules.wording import other_side, short, where
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
+    from devicefix.analysis.handed_out import HandedOut
 
 CODE, NAME = "DVF201", "factory-device"
 
@@ -46,7 +47,7 @@ def _tie(facts: FileFacts, placements: list[tuple[NewTensor, Placement]]) -> Non
 
 
 def _fix(placed: Placement, call: ast.Call) -> tuple[Fix | None, str]:
-    if placed.moved:
+    if placed.later:
         return move_results(placed), ""
     if placed.device is None:
         return None, placed.note
@@ -67,10 +68,24 @@ def _fix(placed: Placement, call: ast.Call) -> tuple[Fix | None, str]:
 
 
 def move_results(placed: Placement) -> Fix:
-    """Move what the helper returns where it is called."""
+    """Move what the helper returns where it is called, or where its tuple is taken apart."""
+    if placed.handed_out:
+        way = placed.handed_out[0]
+        names = ", ".join(f"`{name}`" for name in way.names)
+        return fix(f"move {names} with `.to({way.device})`", *(_insertion(way) for way in placed.handed_out))
+    if placed.uses:
+        use, device = placed.uses[0]
+        moves = [AppendToExpression(node, f".to({text})") for node, text in placed.uses]
+        return fix(f"move {short(use)} with `.to({device})` where it is used", *moves)
     call, device = placed.moved[0]
     title = f"move the result of {short(call)} with `.to({device})`"
     return fix(title, *(AppendToExpression(site, f".to({text})") for site, text in placed.moved))
+
+
+def _insertion(way: HandedOut) -> InsertStatements:
+    if isinstance(way.place, ast.For):
+        return InsertStatements(way.place.body[0], way.lines)
+    return InsertStatements(way.place, way.lines, "after")
 
 
 RULE = Rule(
@@ -95,7 +110,8 @@ that is there when the new tensor is created. It is safe when that reference is 
 and the two meet in an operation that combines dtypes. Integer ranges, masks and explicit dtypes stay as they are.
 
 A helper that makes its tensor of numbers alone knows no device. Where its result is one tensor, and a caller further
-out has a tensor that it meets, the result is moved there.
+out has a tensor that it meets, the result is moved there. What a replay memory or a data set hands out in a tuple is
+moved where the tuple is taken apart, and a constant of the module where the one function that needs it uses it.
 
 It is unsafe when a `device` parameter has to be threaded through a helper function, or when the reference is an
 element of a list that may be empty.

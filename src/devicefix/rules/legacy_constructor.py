@@ -35,7 +35,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         mix = new.mixes[0]
         message = f"{short(new.call)} always allocates on the CPU, but the result meets {other_side(mix)}, {where(mix)}"
         placed = place_at_creation(facts, new)
-        if placed.moved:
+        if placed.later:
             met = ((mix.node, "they meet here"),)
             yield finding(facts, CODE, NAME, new.call, message, fix=move_results(placed), related=met)
             continue

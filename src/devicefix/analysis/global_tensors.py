@@ -1,0 +1,70 @@
+"""Tensors made when a module is imported, before any device is chosen: they can be moved where they are used."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devicefix.analysis.references import references
+
+if TYPE_CHECKING:
+    from devicefix.analysis.facts import FileFacts
+    from devicefix.analysis.placement import NewTensor
+
+
+def uses_moved(facts: FileFacts, new: NewTensor) -> list[tuple[ast.expr, str]]:
+    """The uses of a global constant that meet another device, each with its name there; none if one has no way."""
+    name = _name(facts, new.call)
+    if not name or _changes(facts, name):
+        return []
+    found: dict[ast.expr, list[str]] = {}
+    for mix in new.mixes:
+        use = mix.culprit_node
+        if mix.manner == "in_place" or not isinstance(use, ast.expr) or not facts.here(use) or _root(use) != name:
+            return []
+        named = [r.device for r in references(mix.scope, mix.partner.device, partners=[mix.partner]) if not r.doubt]
+        found[use] = [device for device in found.get(use, named) if device in named]
+    if not all(found.values()) or len({facts.function(use) for use in found}) > 1:
+        return []  # wanted in several functions: better made on the device once
+    ordered = sorted(found.items(), key=lambda item: (item[0].lineno, item[0].col_offset))
+    return [(use, devices[0]) for use, devices in ordered]
+
+
+def _name(facts: FileFacts, call: ast.Call) -> str:
+    """The global name that the value of an import-time call is bound to, once."""
+    statement = facts.statement(call)
+    if not isinstance(statement, ast.Assign) or facts.parents.get(statement) is not facts.tree:
+        return ""
+    target = statement.targets[0] if len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name) or len(facts.module.bindings.get(target.id, ())) != 1:
+        return ""
+    return target.id
+
+
+def _changes(facts: FileFacts, name: str) -> bool:
+    """Whether code changes the tensor, or what the name stands for."""
+    for node in facts.nodes(ast.Name):
+        if node.id != name:
+            continue
+        parent = facts.parents.get(node)
+        if isinstance(parent, ast.AugAssign) and parent.target is node:
+            return True
+        if isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load):
+            return True
+        if isinstance(parent, ast.Attribute) and (
+            not isinstance(parent.ctx, ast.Load) or (parent.attr.endswith("_") and not parent.attr.endswith("__"))
+        ):
+            return True
+    return any(name in node.names for node in facts.nodes(ast.Global))
+
+
+def _root(node: ast.expr) -> str:
+    """``NAME`` of ``NAME``, ``NAME[0]``, ``NAME.view(1, 3)``."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        else:
+            return ""
+    return node.id
