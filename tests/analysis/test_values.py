@@ -9,19 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devicefix.analysis.devices import CPU, CUDA, DEFAULT, differ, symbol
-from devicefix.analysis.values import (
-    MAYBE_NONE,
-    NONE,
-    NUMBER,
-    STRING,
-    UNKNOWN,
-    DType,
-    Kind,
-    Value,
-    any_element,
-    join,
-    join_all,
-)
+from devicefix.analysis.joins import any_element, join, join_all
+from devicefix.analysis.values import MAYBE_NONE, NONE, NUMBER, STRING, UNKNOWN, DType, Kind, Value
 
 DEVICES = st.sampled_from([None, CPU, CUDA, DEFAULT, symbol("d")])
 FLAGS = st.frozensets(

@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.values import Kind, Value, join_all
+from devicefix.analysis.joins import join_all
+from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

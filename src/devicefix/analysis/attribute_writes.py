@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import distributions
 from devicefix.analysis.classes import has_unseen_base, is_record_class
 from devicefix.analysis.facts import AttributeWrite
+from devicefix.analysis.joins import any_element, join
 from devicefix.analysis.module_moves import escape
 from devicefix.analysis.nested_values import map_members
 from devicefix.analysis.ownership import modules_inside
-from devicefix.analysis.values import Kind, Obj, Origin, Value, any_element, join, module_objects
+from devicefix.analysis.values import Kind, Obj, Origin, Value, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.joins import any_element, join_all
 from devicefix.analysis.loaders import AttributeKey
-from devicefix.analysis.values import Kind, Origin, Value, any_element, elements, join_all
+from devicefix.analysis.values import Kind, Origin, Value, elements
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device

@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING
 from devicefix.analysis import computed_attributes
 from devicefix.analysis.attribute_writes import write_attribute
 from devicefix.analysis.facts import HostRead
+from devicefix.analysis.joins import any_element, join, join_all, scattered
 from devicefix.analysis.meeting import meet
 from devicefix.analysis.subscripts import rebind
-from devicefix.analysis.values import (
-    NONE,
-    NUMBER,
-    STRING,
-    UNKNOWN,
-    DType,
-    Kind,
-    Value,
-    any_element,
-    elements,
-    join,
-    join_all,
-    scattered,
-)
+from devicefix.analysis.values import NONE, NUMBER, STRING, UNKNOWN, DType, Kind, Value, elements
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame

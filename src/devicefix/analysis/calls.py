@@ -27,6 +27,7 @@ from devicefix.analysis.evidence import annotation_kind, path_of, shows_tensor
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
+from devicefix.analysis.joins import any_element, join_all
 from devicefix.analysis.loaders import entry, item
 from devicefix.analysis.meeting import loaded_origins, meet_loaded
 from devicefix.analysis.module_calls import call_alternatives, call_instance
@@ -36,7 +37,7 @@ from devicefix.analysis.object_methods import call_object_method
 from devicefix.analysis.passed_functions import PARTIAL, call_partial
 from devicefix.analysis.tensor_methods import gives_tensor
 from devicefix.analysis.tensor_moves import move_target
-from devicefix.analysis.values import NONE, UNKNOWN, Closure, Kind, Value, any_element, join_all
+from devicefix.analysis.values import NONE, UNKNOWN, Closure, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import parse_device
-from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, any_element
+from devicefix.analysis.joins import any_element
+from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame

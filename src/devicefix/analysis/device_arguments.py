@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from devicefix.analysis.devices import Device, parse_device, symbol
 from devicefix.analysis.dtypes import is_dtype
-from devicefix.analysis.values import UNKNOWN, Kind, Value, join
+from devicefix.analysis.joins import join
+from devicefix.analysis.values import UNKNOWN, Kind, Value
 
 
 def as_device(value: Value | None) -> Device | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from devicefix.analysis import narrowing, unrolling
 from devicefix.analysis.iteration import iterate, member
-from devicefix.analysis.values import UNKNOWN, Kind, Value, elements, join, join_all, scattered
+from devicefix.analysis.joins import join, join_all, scattered
+from devicefix.analysis.values import UNKNOWN, Kind, Value, elements
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import DEFAULT
+from devicefix.analysis.joins import merge_origins
 from devicefix.analysis.meeting import Operand, meet
 from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.operators import combine
 from devicefix.analysis.tree_index import walk
-from devicefix.analysis.values import UNKNOWN, DType, Kind, Obj, Origin, Value, merge_origins
+from devicefix.analysis.values import UNKNOWN, DType, Kind, Obj, Origin, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device

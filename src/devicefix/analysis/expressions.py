@@ -12,20 +12,10 @@ from devicefix.analysis.devices import symbol
 from devicefix.analysis.displays import comprehension, dict_comprehension, dict_display, sequence_display
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.iteration import member
+from devicefix.analysis.joins import join, join_all
 from devicefix.analysis.names import guess, load_name
 from devicefix.analysis.texts import text_ident
-from devicefix.analysis.values import (
-    KEPT_FLAGS,
-    MAYBE_NONE,
-    NONE,
-    NUMBER,
-    UNKNOWN,
-    Closure,
-    Kind,
-    Value,
-    join,
-    join_all,
-)
+from devicefix.analysis.values import KEPT_FLAGS, MAYBE_NONE, NONE, NUMBER, UNKNOWN, Closure, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

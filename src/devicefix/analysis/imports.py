@@ -104,7 +104,7 @@ def global_value(it: Interpreter, module: ModuleInfo, name: str) -> Value | None
 
 def _static(it: Interpreter, module: ModuleInfo, name: str) -> Value | None:
     from devicefix.analysis.frames import Frame
-    from devicefix.analysis.values import join
+    from devicefix.analysis.joins import join
 
     if module is not it.home:
         it.text_budget -= module.size(name)

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.classes import find_method, is_named_tuple
-from devicefix.analysis.values import UNKNOWN, Closure, Kind, Obj, Value, any_element, join, join_all
+from devicefix.analysis.joins import any_element, join, join_all
+from devicefix.analysis.values import UNKNOWN, Closure, Kind, Obj, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

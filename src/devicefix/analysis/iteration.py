@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import instance_items
+from devicefix.analysis.joins import any_element
 from devicefix.analysis.loaders import batch, part, passes_batches_on
-from devicefix.analysis.values import KEPT_FLAGS, UNKNOWN, Kind, Value, any_element
+from devicefix.analysis.values import KEPT_FLAGS, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

@@ -11,19 +11,9 @@ from devicefix import torch_api
 from devicefix.analysis import datasets, opaque
 from devicefix.analysis.classes import find_method, is_named_tuple
 from devicefix.analysis.devices import DEFAULT
+from devicefix.analysis.joins import any_element, join, join_all
 from devicefix.analysis.records import is_record
-from devicefix.analysis.values import (
-    UNKNOWN,
-    Closure,
-    Kind,
-    Obj,
-    Origin,
-    Value,
-    any_element,
-    elements,
-    join,
-    join_all,
-)
+from devicefix.analysis.values import UNKNOWN, Closure, Kind, Obj, Origin, Value, elements
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.joins import any_element
 from devicefix.analysis.loads import Load, follow, named_alike
-from devicefix.analysis.values import Kind, Value, any_element
+from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device

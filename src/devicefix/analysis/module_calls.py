@@ -9,11 +9,12 @@ from devicefix import torch_api
 from devicefix.analysis import hooks, opaque
 from devicefix.analysis.classes import find_method
 from devicefix.analysis.devices import DEFAULT
+from devicefix.analysis.joins import join_all
 from devicefix.analysis.meeting import Operand, meet, meet_loaded
 from devicefix.analysis.operators import combine
 from devicefix.analysis.tokenizers import tokens
 from devicefix.analysis.torch_functions import tensor_operands
-from devicefix.analysis.values import UNKNOWN, Closure, DType, Kind, Obj, Value, join_all, module_objects
+from devicefix.analysis.values import UNKNOWN, Closure, DType, Kind, Obj, Value, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device

@@ -11,22 +11,11 @@ from devicefix.analysis.attribute_reads import module_device
 from devicefix.analysis.classes import is_external_module
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Move, Step
+from devicefix.analysis.joins import any_element, join, join_all
 from devicefix.analysis.module_moves import move_object
 from devicefix.analysis.tensor_moves import move_target
 from devicefix.analysis.torch_functions import call_function
-from devicefix.analysis.values import (
-    NONE,
-    STRING,
-    UNKNOWN,
-    DType,
-    Kind,
-    Obj,
-    Value,
-    any_element,
-    join,
-    join_all,
-    module_objects,
-)
+from devicefix.analysis.values import NONE, STRING, UNKNOWN, DType, Kind, Obj, Value, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.facts import HostRead
-from devicefix.analysis.values import NUMBER, DType, Kind, Value, any_element
+from devicefix.analysis.joins import any_element
+from devicefix.analysis.values import NUMBER, DType, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame

@@ -6,10 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
+from devicefix.analysis.joins import join_all, merge_origins, scattered
 from devicefix.analysis.meeting import loaded_origins, meet, meet_loaded
 from devicefix.analysis.opaque import as_tensor, is_batch_element
 from devicefix.analysis.texts import text_ident
-from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value, join_all, merge_origins, scattered
+from devicefix.analysis.values import NUMBER, UNKNOWN, DType, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

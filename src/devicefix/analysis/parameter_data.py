@@ -11,8 +11,9 @@ from devicefix.analysis.attribute_reads import PARAMETERS
 from devicefix.analysis.attribute_writes import write_attribute
 from devicefix.analysis.classes import ancestry
 from devicefix.analysis.devices import symbol
+from devicefix.analysis.joins import any_element, join_all
 from devicefix.analysis.module_moves import settle
-from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, any_element, elements, join_all
+from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value, elements
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device

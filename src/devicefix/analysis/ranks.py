@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import Device
+from devicefix.analysis.joins import any_element
 from devicefix.analysis.operators import combine
-from devicefix.analysis.values import Kind, Value, any_element, elements
+from devicefix.analysis.values import Kind, Value, elements
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments

@@ -6,7 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.values import FIELDS, UNKNOWN, Kind, Value, any_element
+from devicefix.analysis.joins import any_element
+from devicefix.analysis.values import FIELDS, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame

@@ -11,10 +11,11 @@ from devicefix import torch_api
 from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import Device, parse_device, same
 from devicefix.analysis.evidence import Evidence
+from devicefix.analysis.joins import any_element
 from devicefix.analysis.moments import placed_later
 from devicefix.analysis.ownership import holds_parameters
 from devicefix.analysis.tree_index import last_name
-from devicefix.analysis.values import DType, Kind, Scope, Value, any_element
+from devicefix.analysis.values import DType, Kind, Scope, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.model import FunctionInfo

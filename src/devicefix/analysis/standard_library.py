@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.values import UNKNOWN, Kind, Value, any_element, join_all
+from devicefix.analysis.joins import any_element, join_all
+from devicefix.analysis.values import UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.device_arguments import either
-from devicefix.analysis.values import Kind, Value, join
+from devicefix.analysis.joins import join
+from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

@@ -6,9 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import CPU
+from devicefix.analysis.joins import any_element, join
 from devicefix.analysis.loaders import item, named_part
 from devicefix.analysis.meeting import meet, meet_loaded
-from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, DType, Kind, Value, any_element, join
+from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, DType, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.joins import any_element
 from devicefix.analysis.statements import statements
 from devicefix.analysis.states import State, joined
-from devicefix.analysis.values import Kind, Value, any_element
+from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
