@@ -185,8 +185,6 @@ class Rows(Dataset):
 @pytest.mark.parametrize(
     "call",
     [
-        "np.array(out)",
-        "np.asarray(out)",
         "np.sqrt(out)",
         "np.percentile(out, 90)",
         "np.median(out)",
@@ -197,6 +195,16 @@ def test_functions_of_numpy_are_reported_since_torch_may_be_meant(call: str) -> 
     source = program(f"out = model(x.to(device))\nreturn {call}")
     assert [f.applicability for f in found(source)] == [Applicability.REPORT]
     assert fix(source, unsafe=True).new_text == source
+
+
+@pytest.mark.parametrize("call", ["np.array(out)", "np.asarray(out)", "np.asarray(out, dtype=np.float32)"])
+def test_what_only_makes_an_array_is_given_host_data(call: str) -> None:
+    source = program(f"out = model(x.to(device))\nreturn {call}")
+    (finding,) = found(source)
+    assert finding.applicability is Applicability.SAFE
+    fixed = fix(source).new_text
+    assert call.replace("out", "out.cpu()") in fixed or call.replace("out", "out.detach().cpu()") in fixed
+    assert fix(fixed).new_text == fixed
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
             note = "the conversion is hidden in a list: use `torch.stack`, or bring each tensor to the CPU first"
             yield finding(facts, CODE, NAME, node, message, note=note)
             continue
-        if conversion.read.argument is not None:
+        if conversion.read.argument is not None and not _makes_the_array(conversion):
             detach = ".detach()" if conversion.needs_grad else ""
             note = (
                 f"hand over `{ast.unparse(conversion.tensor)}{detach}.cpu().numpy()`, "
@@ -54,6 +54,15 @@ def _caught(facts: FileFacts, conversion: Conversion) -> str:
             return f"{short(conversion.tensor)} requires grad, and the failure on the CPU is caught"
         node = facts.parents.get(node)
     return ""
+
+
+#: functions of NumPy that do nothing but make the array, so that there is nothing to compute on the device instead
+MAKERS = frozenset({"array", "asarray", "asanyarray", "ascontiguousarray"})
+
+
+def _makes_the_array(conversion: Conversion) -> bool:
+    name = conversion.read.how.rpartition(".")[2]
+    return name in MAKERS and not isinstance(conversion.tensor, ast.Starred)
 
 
 def _call(conversion: Conversion) -> str:
@@ -86,8 +95,9 @@ left alone.
 A tensor that requires grad is refused by NumPy on the CPU as well. Where the tensor is shown to record gradients the
 fix is `.detach().cpu()`. Inside a `try` block it is unsafe: the program may count on the failure.
 
-A NumPy function that converts its argument (`np.percentile(x, 90)`, `np.asarray(x)`) is reported only: whether to
-leave the device there or to compute with torch is a choice. So is a conversion hidden in a list of tensors.
+`np.asarray(x)` and `np.array(x)` get the same fix. Any other NumPy function that converts its argument
+(`np.percentile(x, 90)`) is reported only: whether to leave the device there or to compute with torch is a choice. So is
+a conversion hidden in a list of tensors.
 """,
     check=check,
     examples=(
