@@ -82,7 +82,8 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
         and receiver.ident is not None
         and len([v for v, _ in operands if v.is_tensor]) == 1
     ):
-        result = result.replace(ident=("from", receiver.ident, node))
+        kept = receiver.flags & {"empty"}  # in another shape it has no elements either
+        result = result.replace(ident=("from", receiver.ident, node), flags=result.flags | kept)
     if "generator" in args.keywords:
         draws.record_draw(it, frame, node, name, receiver.device, args)
     if fact.in_place and result.is_tensor and isinstance(receiver_node, ast.Name) and receiver_node.id in frame.names:
