@@ -27,6 +27,8 @@ CODE, NAME = "DVF501", "batch-not-moved"
 def check(facts: FileFacts) -> Iterator[Finding]:
     """Findings of this rule in one file."""
     for batch in unmoved(facts, "batch"):
+        if _only_named(batch) and () in batch.paths:
+            continue  # what such a loader yields as a whole may be text
         yield _finding(facts, batch, _loader_message(facts, batch), repair(facts, batch))
     for batch in unmoved(facts, "encoding"):
         yield _finding(facts, batch, _encoding_message(batch), repair_encoding(facts, batch))
