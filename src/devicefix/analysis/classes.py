@@ -114,16 +114,6 @@ def is_external_module(name: str) -> bool:
     return known is not None and known.kind in MODULE_KINDS
 
 
-def is_owned(it: Interpreter, cls: ClassInfo) -> bool:
-    """Whether a framework places instances and their batches (a LightningModule)."""
-    own, outside = ancestry(it, cls)
-    if any(c.name in OWNED_MODULE_NAMES for c in own):
-        return True
-    return any(
-        (known := torch_api.external_class(name)) is not None and known.kind == "framework_module" for name in outside
-    ) or any(name.rpartition(".")[2] in OWNED_MODULE_NAMES for name in outside)
-
-
 def is_host_class(it: Interpreter, cls: ClassInfo) -> bool:
     """Whether the code of the class runs on the CPU by design: data sets, samplers, collators, transforms."""
     own, outside = ancestry(it, cls)
@@ -156,12 +146,6 @@ HOST_SUFFIXES = (
     "Tokenizer",
     "Loader",
 )
-
-
-def overrides_move(it: Interpreter, cls: ClassInfo) -> bool:
-    """Whether a module class moves things itself (``_apply``, ``to``, ``cuda``)."""
-    own, _ = ancestry(it, cls)
-    return any(name in c.methods for c in own for name in ("_apply", "to", "cuda"))
 
 
 def has_unseen_base(it: Interpreter, cls: ClassInfo) -> bool:

@@ -337,11 +337,6 @@ def ranks_in_use(facts: FileFacts) -> ast.AST | None:
     return None
 
 
-def devices_named(sites: list[Site]) -> set[str]:
-    """The numbered cards that a file names."""
-    return {site.text for site in sites if ":" in site.text}
-
-
 def named_cards(facts: FileFacts) -> set[str]:
     """Every ``cuda:k`` literal of a file."""
     return {

@@ -19,7 +19,6 @@ HOST_LIBRARIES = frozenset(
 #: methods that put a tensor, or what is read off it, elsewhere: the result is not on the default device
 READS = frozenset({"item", "tolist", "numpy", "size", "dim", "numel", "type_as", "share_memory_"})
 READ_FUNCTIONS = frozenset({"int", "float", "bool", "len", "str", "print"})
-READ_ATTRIBUTES = frozenset({"shape", "device", "dtype", "ndim"})
 
 #: methods that keep the device and meet no other tensor when they are called with constants and names of sizes
 SAME_PLACE = frozenset(
@@ -32,8 +31,13 @@ SAME_PLACE = frozenset(
 )  # fmt: skip
 
 
-#: a static method that is called on the instance, too
-MASK_METHOD = "generate_square_subsequent_mask"
+@cache
+def _static_methods() -> frozenset[str]:
+    """Factories that are static methods of modules, and may be called on an instance."""
+    from devicefix.torch_api.library_functions import FUNCTIONS
+
+    made = {name for name, row in FUNCTIONS.items() if " creates" in row and name.startswith("torch.nn.")}
+    return frozenset(name.rpartition(".")[2] for name in made)
 
 
 @cache
@@ -63,6 +67,7 @@ class FactoryCalls:
     def __init__(self) -> None:
         self.names = factory_names()
         self.windows = _windows()
+        self.static = _static_methods()
         self.roots: dict[str, bool] = {}  #: names of imported modules: whether one may have factories
         self.members: set[str] = set()  #: factories that were imported by name
         self.aliases: set[str] = set()  #: names and attributes that a factory was assigned to
@@ -131,7 +136,7 @@ class FactoryCalls:
         root = path[0]
         if self.roots.get(root) is False and all(bound != root for bound, _ in self.modules):
             return False
-        if name == "new" or name in self.aliases or name == MASK_METHOD:
+        if name == "new" or name in self.aliases or name in self.static:
             return True
         if name in self.windows:
             return "windows" in path or root in self.members

@@ -171,9 +171,8 @@ class Records:
     crossings: list[Mix] = field(default_factory=list)
     #: the same for tensors that were made on the card without a number
     literal_meetings: list[Mix] = field(default_factory=list)
-    companions: list[Mix] = field(
-        default_factory=list
-    )  #: parts of batches beside what is on a device, in unknown calls
+    #: parts of batches beside what is on a device, in unknown calls
+    companions: list[Mix] = field(default_factory=list)
     loaded_meetings: list[LoadedMeeting] = field(default_factory=list)
     mapped_meetings: list[LoadedMeeting] = field(default_factory=list)  #: the same for loads to the CPU
     mapped_on_host: set[ast.Call] = field(default_factory=set)  #: those that have partners on the CPU as well

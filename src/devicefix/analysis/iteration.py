@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis import instance_items
 from devicefix.analysis.joins import any_element
-from devicefix.analysis.loaders import batch, part, passes_batches_on
+from devicefix.analysis.loaders import batch, item, passes_batches_on
 from devicefix.analysis.values import KEPT_FLAGS, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
@@ -27,13 +27,7 @@ def member(value: Value, index: int | None) -> Value:
         rank = None if value.rank is None or value.rank < 0 else max(value.rank - 1, 0)
         return value.replace(rank=rank, ident=("item", value.ident, index), flags=value.flags & KEPT_FLAGS)
     if value.kind is Kind.UNKNOWN:
-        return Value(
-            Kind.UNKNOWN,
-            device=value.device,
-            ident=("item", value.ident, index),
-            origins=part(value.origins, index),
-            flags=value.flags & {"likely_tensor"},
-        )
+        return item(value, index, index)
     return UNKNOWN
 
 

@@ -164,11 +164,6 @@ class Value:
         """An ``nn.Module``, of a known class or not."""
         return self.kind is Kind.MODULE or (self.kind is Kind.OBJECT and self.data.is_module)
 
-    @property
-    def zero_dim(self) -> bool:
-        """A tensor shown to have no dimension."""
-        return self.rank == 0
-
     def has(self, flag: str) -> bool:
         """``maybe_none``, ``parameter``, ``buffer``, ``leaf``, ``requires_grad``, ``packed`` …"""
         return flag in self.flags
