@@ -16,8 +16,21 @@ from devicefix.source.outline import Outline
 FILES = sorted(Path(devicefix.__file__).parent.rglob("*.py")) + sorted(Path(ast.__file__).parent.glob("*.py"))[:120]
 
 
-def dumped(table: Mapping[str, list[ast.stmt]]) -> dict[str, list[str]]:
-    return {name: [ast.dump(s, include_attributes=True) for s in table[name]] for name in table}
+def dumped(table: Mapping[str, list[ast.stmt]], outline: Outline | None = None) -> dict[str, list[str]]:
+    return {name: [ast.dump(complete(s, outline), include_attributes=True) for s in table[name]] for name in table}
+
+
+def complete(statement: ast.stmt, outline: Outline | None) -> ast.stmt:
+    """The statement with the methods that were left out, each parsed on its own."""
+    members = outline.members(statement) if outline is not None and isinstance(statement, ast.ClassDef) else None
+    if members is None:
+        return statement
+    assert isinstance(statement, ast.ClassDef)
+    methods = [members.method(part) for found in members.methods.values() for part in found]
+    statement.body = sorted((*statement.body, *methods), key=lambda s: (s.lineno, s.col_offset))
+    last = statement.body[-1]
+    statement.end_lineno, statement.end_col_offset = last.end_lineno, last.end_col_offset
+    return statement
 
 
 def both(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]], int]:
@@ -28,7 +41,8 @@ def both(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]], int]:
         asked.append(1)
         return bindings_of(ast.parse(text).body)
 
-    return dumped(OutlineBindings(Outline(text, "m.py"), whole)), dumped(whole()), len(asked) - 1
+    outline = Outline(text, "m.py")
+    return dumped(OutlineBindings(outline, whole), outline), dumped(whole()), len(asked) - 1
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -140,7 +140,7 @@ def _is_super_init(call: ast.Call) -> bool:
 
 def used_names(cls: ClassInfo, name: str) -> Iterator[ast.Attribute]:
     """Every ``self.name`` in a class that reads the attribute."""
-    for node in ast.walk(cls.node):
+    for node in cls.walk():
         if (
             isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
             and isinstance(node.value, ast.Name) and node.value.id == "self"

@@ -100,7 +100,7 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
             return "it is also assigned something that is no tensor"
         if write.value.kind is Kind.UNKNOWN and write.statement in {w.statement for w in first}:
             return "whether it is always a tensor is not known"
-    for node in ast.walk(attribute.cls.node):
+    for node in attribute.cls.walk():
         if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
             return "it is deleted somewhere"
         if (

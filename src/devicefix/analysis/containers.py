@@ -67,7 +67,7 @@ def containers_met(facts: FileFacts, kind: str) -> Iterator[Container]:
 
 
 def _assignments(cls: ClassInfo, name: str) -> Iterator[Assignment]:
-    for node in ast.walk(cls.node):
+    for node in cls.walk():
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(t, ast.Attribute) and t.attr == name and _is_self(t.value) for t in targets):
@@ -244,4 +244,4 @@ def _depends_on_mode(obj: Obj) -> bool:
     if obj.external:
         return "Dropout" in obj.external or "Norm" in obj.external or obj.external.endswith("RReLU")
     assert obj.cls is not None
-    return any(isinstance(n, ast.Attribute) and n.attr == "training" for n in ast.walk(obj.cls.node))
+    return any(isinstance(n, ast.Attribute) and n.attr == "training" for n in obj.cls.walk())

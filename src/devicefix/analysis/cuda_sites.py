@@ -25,6 +25,10 @@ GUARD_WORDS = ("cuda", "gpu", "is_available", "accelerator", "device", "mps", "b
 MOVERS = frozenset({"cuda", "to", "_apply", "cpu", "to_device", "move_to_cuda", "to_cuda", "move_to", "to_gpu"})
 
 
+#: ``.cuda(`` or a text that begins with ``cuda``: one of these is in every file with a site
+_SITE = re.compile(r"""cuda(?:(?<=["']cuda)|(?:\W|#[^\n]*\n)*\()""")
+
+
 @dataclass(slots=True, eq=False)
 class Site:
     """One expression that puts something on CUDA by name."""
@@ -39,7 +43,7 @@ class Site:
 
 def cuda_sites(facts: FileFacts) -> list[Site]:
     """Every site of a file, in source order."""
-    if "cuda" not in facts.source.text:
+    if not _SITE.search(facts.source.text):
         return []
     found = []
     scratch = scratch_calls(facts)  # these follow an input, not a device variable

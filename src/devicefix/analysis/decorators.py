@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.frames import Arguments, Frame
+from devicefix.analysis.tree_index import walk
 from devicefix.analysis.values import UNKNOWN, Closure, Kind, Value
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def receiver_apart(info: FunctionInfo, args: Arguments) -> tuple[Value | None, A
 def _decorated(it: Interpreter, closure: Closure, decorators: list[ast.expr]) -> Value | None:
     plain = Value(Kind.FUNCTION, data=Closure(closure.function, closure.names, closure.module, bare=True))
     value = plain
-    frame = Frame(closure.function.module, None, _class_names(closure.function), outer=closure.names)
+    frame = Frame(closure.function.module, None, _class_names(closure.function, decorators), outer=closure.names)
     for decorator in reversed(decorators):
         value = _apply(it, frame, decorator, value)
         if value.kind is not Kind.FUNCTION:
@@ -104,13 +105,15 @@ def _decorated(it: Interpreter, closure: Closure, decorators: list[ast.expr]) ->
     return value
 
 
-def _class_names(info: FunctionInfo) -> dict[str, Value]:
-    """Functions of a class body, which decorators there may be."""
+def _class_names(info: FunctionInfo, decorators: list[ast.expr]) -> dict[str, Value]:
+    """Functions of a class body that its decorators use."""
     if info.cls is None:
         return {}
+    methods = info.cls.methods
+    used = {n.id for decorator in decorators for n in walk(decorator) if isinstance(n, ast.Name) and n.id in methods}
     return {
-        name: Value(Kind.FUNCTION, data=Closure(method, bare=True)) for name, method in info.cls.methods.items()
-        if method is not info
+        name: Value(Kind.FUNCTION, data=Closure(methods[name], bare=True)) for name in used
+        if methods[name] is not info
     }  # fmt: skip
 
 
@@ -191,7 +194,7 @@ def _rebinds(it: Interpreter, statement: ast.stmt, info: FunctionInfo) -> bool:
     frame = Frame(
         info.module,
         None,
-        {**_class_names(info), info.name: (plain := Value(Kind.FUNCTION, data=Closure(info, bare=True)))},
+        {**_class_names(info, [value.func]), info.name: (plain := Value(Kind.FUNCTION, data=Closure(info, bare=True)))},
     )
     call = ast.copy_location(ast.Call(func=value.func, args=[], keywords=[]), value)
     return _apply(it, frame, call.func, plain) is not plain

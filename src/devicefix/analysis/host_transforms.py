@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: how classes that keep samples are called
 DATA = (*classes.HOST_SUFFIXES, "Folder")
-#: one of these is in every file that gives something to a data set
-WORDS = (*DATA, "__getitem__", "collate", "datasets.")
+#: what follows the name of a class where it is called, derived from or imported under another name
+USED = re.compile(r"\s*[(,):\[]|\s+as\b")
 TRANSFORM = re.compile(r"transforms?\s*=[^=]")
 #: how classes are called that do something else with transforms
 NO_DATA = ("Trainer", "Model", "Module", "Net", "Learner", "Agent")
@@ -47,7 +47,17 @@ def only_in_data_sets(it: Interpreter, cls: ClassInfo) -> bool:
 @lru_cache(maxsize=4)
 def _has_samples(text: str) -> bool:
     """Whether there may be something in a file that takes samples; asked for each class of it."""
-    return any(word in text for word in WORDS) or TRANSFORM.search(text) is not None
+    if "__getitem__" in text or "collate" in text or "datasets." in text:
+        return True
+    if "transform" in text and TRANSFORM.search(text):
+        return True
+    for word in DATA:
+        at = text.find(word)
+        while at >= 0:
+            if USED.match(text, at + len(word)):
+                return True
+            at = text.find(word, at + 1)
+    return False
 
 
 class _Flow:
@@ -178,7 +188,7 @@ class _Flow:
     # -- places --------------------------------------------------------------------------------------------------------
 
     def _loads(self, root: ast.AST, name: str) -> Iterator[ast.Name]:
-        for node in self.module.index.nodes(ast.Name) if root is self.module.tree else walk(root):
+        for node in self.module.index.names(name) if root is self.module.tree else walk(root):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 yield node
 

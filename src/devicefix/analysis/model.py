@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.bindings import OutlineBindings, bindings_of
 from devicefix.analysis.evidence import Evidence, collect_evidence, layers_of
+from devicefix.analysis.methods import NO_METHODS, SETTERS, MethodsInParts
 from devicefix.analysis.statements import import_names, statement_names, statements, top_level
 from devicefix.analysis.tree_index import TreeIndex, push_children, walk
 from devicefix.source.errors import SourceError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.project import Project
     from devicefix.analysis.values import Value
+    from devicefix.source.class_outline import ClassOutline
     from devicefix.source.outline import Outline
     from devicefix.source.text import SourceText
     from devicefix.torch_api import ModuleClass
@@ -139,25 +141,32 @@ class ClassInfo:
     """One ``class`` statement."""
 
     def __init__(self, node: ast.ClassDef, module: ModuleInfo) -> None:
-        self.node = node
+        self.node = node  #: in another file than the one that is checked, it may be without methods; see `walk`
         self.module = module
         self.name = node.name
-        self.methods: dict[str, FunctionInfo] = {}
+        self.methods: Mapping[str, FunctionInfo] = {}
         self.setters: set[str] = set()
         self.assignments: dict[str, ast.stmt] = {}
         self.annotations: dict[str, ast.expr] = {}
         #: names of the function that the class statement stands in, once that function was interpreted
         self.outer: dict[str, Value] | None = None
-        self._collect(node.body)
+        methods: dict[str, FunctionInfo] = {}
+        self._collect(node.body, methods)
+        outline = module.members(node)
+        if outline is None:
+            self.methods = methods
+        else:
+            self.methods = MethodsInParts(self, outline, methods)
+            self.setters.update(self.methods.setters)
 
-    def _collect(self, body: list[ast.stmt]) -> None:
+    def _collect(self, body: list[ast.stmt], methods: dict[str, FunctionInfo]) -> None:
         for statement in body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 info = self.module.function(statement, self)
-                if info.decorators & {"setter", "deleter"}:
+                if info.decorators & SETTERS:
                     self.setters.add(statement.name)
-                elif "overload" not in info.decorators:
-                    self.methods[statement.name] = info
+                elif info.decorators.isdisjoint(NO_METHODS):
+                    methods[statement.name] = info
             elif isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
@@ -167,8 +176,15 @@ class ClassInfo:
                 if statement.value is not None:
                     self.assignments[statement.target.id] = statement
             elif isinstance(statement, (ast.If, ast.Try)):
-                self._collect(statement.body)
-                self._collect(statement.orelse)
+                self._collect(statement.body, methods)
+                self._collect(statement.orelse, methods)
+
+    def walk(self) -> Iterator[ast.AST]:
+        """Every node in the class."""
+        yield from walk(self.node)
+        if self.module.members(self.node) is not None:
+            for info in self.methods.values():
+                yield from walk(info.node)
 
     @cached_property
     def layers(self) -> Mapping[str, ModuleClass]:
@@ -191,6 +207,7 @@ class ModuleInfo:
         outline: Outline | None = None,
     ) -> None:
         self.path = path
+        self.folder = path.parent
         self.source = source
         self.project = project
         self.package = package  #: dotted package that relative imports start from
@@ -216,6 +233,10 @@ class ModuleInfo:
     def size(self, name: str) -> int:
         """How many characters define a global name, in a file that is read for its definitions only."""
         return self._outline.size(name) if self._outline is not None else 0
+
+    def members(self, node: ast.ClassDef) -> ClassOutline | None:
+        """The methods of a class that was parsed without them."""
+        return self._outline.members(node) if self._outline is not None else None
 
     def function(
         self, node: FunctionNode, cls: ClassInfo | None = None, parent: FunctionInfo | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from devicefix.analysis.model import ModuleInfo
@@ -27,18 +27,21 @@ class Project:
         self.roots = tuple(root.absolute() for root in roots)
         self.overlay = dict(overlay or {})
         self._modules: dict[Path, ModuleInfo | None] = {}
-        self._found: dict[tuple[Path, str], tuple[Path | None, tuple[Path, ...]]] = {}
+        self._found: dict[tuple[Path, str], tuple[Path | None, tuple[str, ...]]] = {}
+        self._paths: dict[str, Path] = {}  #: of modules that were found, one for each file
         self._packages: dict[Path, tuple[Path, tuple[str, ...]]] = {}
         self._looked = Looked()
         #: which other files each file asked for and found
         self.dependencies: dict[Path, set[Path]] = {}
         #: everything that was asked for since `begin`, found or not; a cache needs it
         self.trace = Trace()
+        self._traced: set[ModuleInfo] = set()  #: importers whose package is in the trace
         self.stamps: dict[Path, Stamp] = {}  #: of the files that were read
 
     def begin(self) -> Trace:
         """A new record of what is asked for, filled from now on."""
         self.trace = Trace()
+        self._traced = set()
         return self.trace
 
     @property
@@ -112,46 +115,54 @@ class Project:
         return name.encode() in raw or b"import *" in raw
 
     def _locate(self, importer: ModuleInfo, module: str, level: int) -> Path | None:
-        key = (importer.path.parent, "." * level + module)
-        if key not in self._found:
-            self._found[key] = self._search(importer, module, level)
-        path, missing = self._found[key]
+        key = (importer.folder, "." * level + module)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._search(importer, module, level)
+        path, missing = found
         self.trace.absent.update(missing)
         if path is not None:
-            if path not in self.stamps:
-                self.stamps[path] = NO_STAMP if path in self.overlay else stamp_of(path)
-            self.trace.read[path] = self.stamps[path]
+            stamp = self.stamps.get(path)
+            if stamp is None:
+                stamp = self.stamps[path] = NO_STAMP if path in self.overlay else stamp_of(path)
+            self.trace.read[str(path)] = stamp
         if not level:
-            self._trace_package(importer.path)
+            self._trace_package(importer)
         return path
 
-    def _search(self, importer: ModuleInfo, module: str, level: int) -> tuple[Path | None, tuple[Path, ...]]:
+    def _search(self, importer: ModuleInfo, module: str, level: int) -> tuple[Path | None, tuple[str, ...]]:
         """The file of a module, and where it was looked for in vain before."""
         parts = module.split(".") if module else []
-        top, _package = self._package(importer.path)
-        if level:
-            base = importer.path.parent
-            for _ in range(level - 1):
-                base = base.parent
-            bases: tuple[Path, ...] = (base,)
-        else:
-            bases = (top, importer.path.parent, *self.roots, *(root / "src" for root in self.roots))
-        missing: dict[Path, None] = {}
-        for base in dict.fromkeys(bases):
-            for path in _candidates(base, parts):
-                if path in self.overlay or path in self._modules or path.is_file():
+        missing: dict[str, None] = {}
+        for base in self._bases(importer, level):
+            for path in _candidates(base, parts) if self.overlay else ():
+                if path in self.overlay:
                     return path, tuple(missing)
-                missing[self._looked.missing(path)] = None
+            file, without = self._looked.find(str(base), parts)
+            missing.update(dict.fromkeys(without))
+            if file:
+                return self._paths.setdefault(file, Path(file)), tuple(missing)
         return None, tuple(missing)
 
-    def _trace_package(self, path: Path) -> None:
+    def _bases(self, importer: ModuleInfo, level: int) -> Iterable[Path]:
+        """The folders below which the module of an import may be."""
+        if level:
+            return (importer.folder, *importer.folder.parents)[level - 1 : level]
+        top, _package = self._package(importer.path)
+        sources = (root / "src" for root in self.roots)
+        return dict.fromkeys((top, importer.folder, *self.roots, *sources))
+
+    def _trace_package(self, importer: ModuleInfo) -> None:
         """What was taken for the folder above the package of a file depends on where ``__init__.py`` is."""
-        top, names = self._package(path)
-        folder = path.parent
+        if importer in self._traced:
+            return
+        self._traced.add(importer)
+        top, names = self._package(importer.path)
+        folder = importer.folder
         for _ in names:
-            self.trace.present.add(folder / "__init__.py")
+            self.trace.present.add(str(folder / "__init__.py"))
             folder = folder.parent
-        self.trace.absent.add(top / "__init__.py")
+        self.trace.absent.add(str(top / "__init__.py"))
 
     def _package(self, path: Path) -> tuple[Path, tuple[str, ...]]:
         """The folder above the outermost package of a file, and the dotted package the file is in."""
@@ -177,6 +188,7 @@ class Project:
                 if path.stat().st_size > MAXIMUM_BYTES:
                     return None
                 source = SourceText.from_bytes(path.read_bytes(), path)
+                source.drop_bytes()
             self._modules[path] = ModuleInfo(path, source, self, self._package(path)[1], self._outline(source))
         except (OSError, SourceError):
             pass  # an import that cannot be read is an unknown module, not an error of the importing file

@@ -59,7 +59,7 @@ def last_name(node: ast.AST) -> str:
 class TreeIndex:
     """Parents and nodes by type."""
 
-    __slots__ = ("by_type", "parents")
+    __slots__ = ("_named", "by_type", "parents")
 
     def __init__(self, tree: ast.AST) -> None:
         parents: dict[ast.AST, ast.AST] = {}
@@ -94,8 +94,17 @@ class TreeIndex:
             stack[mark:] = stack[mark:][::-1]
         self.parents = parents
         self.by_type = by_type
+        self._named: dict[str, list[ast.Name]] | None = None
 
     def nodes(self, *types: type[Node]) -> Iterator[Node]:
         """All nodes of some types; in source order within a type."""
         for cls in types:
             yield from self.by_type.get(cls, ())
+
+    def names(self, name: str) -> list[ast.Name]:
+        """Every mention of a name, in source order."""
+        if self._named is None:
+            self._named = {}
+            for node in self.nodes(ast.Name):
+                self._named.setdefault(node.id, []).append(node)
+        return self._named.get(name, [])

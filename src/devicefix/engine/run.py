@@ -275,9 +275,9 @@ def _used(raw: bytes, stamp: Stamp, trace: Trace | None) -> Used:
     return Used(
         stamp,
         digest(raw),
-        tuple((str(path), *seen) for path, seen in trace.read.items()),
-        tuple(map(str, trace.present)),
-        tuple(map(str, trace.absent)),
+        tuple((path, *seen) for path, seen in trace.read.items()),
+        tuple(trace.present),
+        tuple(trace.absent),
     )
 
 

@@ -20,11 +20,11 @@ CODE, NAME = "DVF103", "bound-move"
 def check(facts: FileFacts) -> Iterator[Finding]:
     """Every move method that stands where a moved value would."""
     for node, values in facts.records.values.items():
-        if not isinstance(node, ast.Attribute) or not facts.here(node):
+        if not isinstance(node, ast.Attribute) or node.attr not in ("cuda", "cpu", "to"):
             continue
-        if node.attr not in ("cuda", "cpu", "to") or not _used_as_tensor(facts, node):
+        if not all(v.is_tensor or v.is_module for v in values) or all(v.has("guessed") for v in values):
             continue
-        if all(v.is_tensor or v.is_module for v in values) and not all(v.has("guessed") for v in values):
+        if facts.here(node) and _used_as_tensor(facts, node):
             what = "tensor" if values[0].is_tensor else "module"
             message = f"{short(node)} is the method itself, not a moved {what}: the parentheses are missing"
             note = "whether a call belongs here, or the method is handed on, is for a person to say"

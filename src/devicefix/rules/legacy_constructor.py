@@ -52,15 +52,24 @@ def check(facts: FileFacts) -> Iterator[Finding]:
         )
 
     for node, values in list(facts.records.values.items()):
-        if isinstance(node, ast.Call) and facts.here(node) and _on_cuda(facts, node):
+        if isinstance(node, ast.Call) and _names_cuda(node) and facts.here(node) and _on_cuda(facts, node):
             yield from _cuda_constructor(facts, node, values)
+
+
+def _names_cuda(node: ast.Call) -> bool:
+    """Whether a call is one of ``….cuda.Name(…)``."""
+    function = node.func
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Attribute)
+        and function.value.attr == "cuda"
+    )
 
 
 def _on_cuda(facts: FileFacts, node: ast.Call) -> str:
     """The dtype that ``torch.cuda.FloatTensor(…)`` makes; "" for other calls and for guarded ones."""
-    path = path_of(node.func) or ""
-    head, _, name = path.rpartition(".")
-    if not head.endswith(".cuda") or guard_of(facts, node)[0] is not None:
+    name = (path_of(node.func) or "").rpartition(".")[2]
+    if guard_of(facts, node)[0] is not None:
         return ""
     return torch_api.LEGACY_CONSTRUCTORS.get(f"torch.cuda.{name}", "")
 

@@ -8,33 +8,37 @@ from __future__ import annotations
 import ast
 import bisect
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from devicefix.source.class_outline import ClassOutline
 from devicefix.source.errors import SourceError
 from devicefix.source.parse import parse
+from devicefix.source.parts import Part, parts
 
-#: where a statement may begin: in the first column, with no comment and no closing bracket
-_START = re.compile(r"\n(?=[^\s#)\]}])")
 _NAME = re.compile(r"(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*[(\[\\]|class[ \t]+(\w+)[ \t]*[(:\[\\]")
 _LINE_END = re.compile(r"\r\n?")
 
-_LONG_QUOTES = ('"""', "'''")
+#: shorter classes (characters) are parsed as a whole
+_SMALL_CLASS = 600
 
 #: code that may bring names of torch into a function
 _IMPORT_OF_TORCH = re.compile(r"^[ \t]+((?:from|import)[ \t](?=[^\n]*torch)[^\n(\\#;]*(?:\([^)]*\))?)", re.MULTILINE)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Definition:
-    """One function or class with its decorators, as text."""
+    """One function or class with its decorators."""
 
     name: str
-    line: int  #: where the text begins
-    text: str
-    size: int  #: characters of it
+    part: Part
     statement: ast.stmt | None = None
+    whole: bool = False  #: whether nothing of it is left out of the statement
+
+    @property
+    def size(self) -> int:
+        """Characters of it."""
+        return self.part.end - self.part.begin
 
 
 class Outline:
@@ -47,46 +51,35 @@ class Outline:
 
     def __init__(self, text: str, path: str) -> None:
         self.path = path
+        self._text = _LINE_END.sub("\n", text) if "\r" in text else text
         self._definitions: dict[str, list[_Definition]] = {}
         self._torch: list[_Definition] = []  #: those with an import of torch inside
-        self.parsed = 0  #: characters that have been parsed
-        rest = self._split(_LINE_END.sub("\n", text))
-        self.rest = parse(rest, path).body  #: the statements that are no definitions, at their lines
+        self._parsed = 0
+        self._classes: dict[ast.AST, ClassOutline] = {}
+        self.rest = parse(self._split(), path).body  #: the statements that are no definitions, at their lines
         self._check()
 
-    def _split(self, text: str) -> str:
+    @property
+    def parsed(self) -> int:
+        """How many characters have been parsed."""
+        return self._parsed + sum(found.parsed for found in self._classes.values())
+
+    def _split(self) -> str:
         """Take the definitions out; what is left has the same lines."""
-        starts = [0, *(match.end() for match in _START.finditer(text))]
+        text = self._text
         rest: list[str] = []
-        line = 1
-        at = 0  # where the part at hand begins; it has decorators or a long string if it goes on over several starts
-        head = -1  # where its statement begins, after the decorators
-        quotes = Counter[str]()
-        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-            inside = any(n % 2 for n in quotes.values())
-            if head < 0 and not inside and not text.startswith("@", start):
-                head = start
-            for quote in _LONG_QUOTES:
-                quotes[quote] += text.count(quote, start, end)
-            if head < 0 or any(n % 2 for n in quotes.values()):
-                continue
-            part = text[at:end]
-            name = _NAME.match(text, head)
-            lines = part.count("\n")
+        for part in parts(text, 0, len(text), 1):
+            name = _NAME.match(text, part.head, part.end)
             if name is None:
-                rest.append(part)
-                self.parsed += len(part)
+                rest.append(text[part.begin : part.end])
+                self._parsed += part.end - part.begin
             else:
-                rest.append("\n" * lines)
-                self._define(_Definition(name[1] or name[2], line, part, len(part)))
-            line += lines
-            at, head = end, -1
-            quotes.clear()
-        rest.append(text[at:])
+                rest.append("\n" * text.count("\n", part.begin, part.end))
+                self._define(_Definition(name[1] or name[2], part))
         return "".join(rest)
 
     def _check(self) -> None:
-        lines = sorted(d.line for found in self._definitions.values() for d in found)
+        lines = sorted(d.part.line for found in self._definitions.values() for d in found)
         for statement in self.rest:
             last = statement.end_lineno or statement.lineno
             after = bisect.bisect_right(lines, statement.lineno)
@@ -95,7 +88,8 @@ class Outline:
 
     def _define(self, definition: _Definition) -> None:
         self._definitions.setdefault(definition.name, []).append(definition)
-        if "torch" in definition.text and _IMPORT_OF_TORCH.search(definition.text):
+        begin, _, end, _ = definition.part
+        if self._text.find("torch", begin, end) >= 0 and _IMPORT_OF_TORCH.search(self._text, begin, end):
             self._torch.append(definition)
 
     def __contains__(self, name: str) -> bool:
@@ -121,8 +115,9 @@ class Outline:
         found: list[ast.stmt] = []
         for definition in self._torch:
             try:
-                if definition.statement is None:
-                    for match in _IMPORT_OF_TORCH.finditer(definition.text):
+                if not definition.whole:
+                    begin, _, end, _ = definition.part
+                    for match in _IMPORT_OF_TORCH.finditer(self._text, begin, end):
                         found += ast.parse(match[1]).body
                     continue
             except SyntaxError:
@@ -130,12 +125,30 @@ class Outline:
             found.append(self._parse(definition))
         return found
 
+    def members(self, node: ast.ClassDef) -> ClassOutline | None:
+        """The methods of a class that was parsed without them; None for one that was parsed as a whole."""
+        return self._classes.get(node)
+
     def _parse(self, definition: _Definition) -> ast.stmt:
         if definition.statement is None:
-            body = parse("\n" * (definition.line - 1) + definition.text, self.path).body
-            if len(body) != 1 or getattr(body[0], "name", "") != definition.name:
-                raise SourceError(self.path, f"`{definition.name}` does not stand on its own", definition.line)
-            definition.statement = body[0]
-            self.parsed += definition.size
-            definition.text = ""
+            definition.statement = self._in_parts(definition) or self._whole(definition)
         return definition.statement
+
+    def _in_parts(self, definition: _Definition) -> ast.ClassDef | None:
+        if definition.size < _SMALL_CLASS or not self._text.startswith("class", definition.part.head):
+            return None
+        try:
+            found = ClassOutline(self._text, definition.part, self.path)
+        except SourceError:
+            return None
+        self._classes[found.node] = found
+        return found.node
+
+    def _whole(self, definition: _Definition) -> ast.stmt:
+        begin, _, end, line = definition.part
+        body = parse("\n" * (line - 1) + self._text[begin:end], self.path).body
+        if len(body) != 1 or getattr(body[0], "name", "") != definition.name:
+            raise SourceError(self.path, f"`{definition.name}` does not stand on its own", line)
+        self._parsed += definition.size
+        definition.whole = True
+        return body[0]

@@ -66,6 +66,10 @@ class SourceText:
         except SourceError:
             return False
 
+    def drop_bytes(self) -> None:
+        """Save the memory of the bytes, of a file that will not be written."""
+        self.raw = b""
+
     @property
     def cell_starts(self) -> tuple[tuple[int, int], ...]:
         """Number and offset of every cell; a Python file has none."""
@@ -95,11 +99,11 @@ class SourceText:
         return self._tree
 
     def share_tree(self, other: SourceText) -> None:
-        """Take over the tree of a source with the same bytes, so that it is parsed once."""
+        """Take over the tree of a source with the same text, so that it is parsed once."""
         if (
             self._tree is None
             and type(self) is type(other)
-            and self.raw == other.raw
+            and self.text == other.text
             and isinstance(other._tree, ast.Module)
         ):
             self._tree = other._tree
