@@ -69,7 +69,9 @@ class Project:
 
     def let_go(self, path: Path) -> None:
         """Drop a module whose analysis is done; it is read again when somebody imports it."""
-        info = self._modules.pop(path.absolute(), None)
+        path = path.absolute()
+        info = self._modules.pop(path, None)
+        self.stamps.pop(path, None)
         if info is not None:
             info.release()
 

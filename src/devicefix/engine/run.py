@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,10 +94,12 @@ def run(
             check_selectors(settings_of(folder), rules)
     if on_total is not None:
         on_total(len(found))
+    failures = [item if isinstance(item, DiscoveryError) else None for item in found]
     outcomes = _through_cache(files, job, cache) if cache is not None and traced else outcomes_of(files, job)
+    del found, files  # paths of many files take much room, which those that are done give back
     with contextlib.closing(outcomes):
-        for item in found:
-            yield _failed(item) if isinstance(item, DiscoveryError) else _filtered(next(outcomes), job)
+        for failure in failures:
+            yield _failed(failure) if failure is not None else _filtered(next(outcomes), job)
 
 
 def _filtered(outcome: Outcome, job: Job) -> Outcome:
@@ -147,9 +150,11 @@ def outcomes_of(files: Sequence[Path], job: Job) -> Generator[Outcome, None, Non
         yield from parallel(files, job, jobs)
         return
     projects = Projects(job)
+    waiting = deque(files)
+    del files
     with collected_by_hand():
-        for file in files:
-            yield process(file, job, projects)
+        while waiting:
+            yield process(waiting.popleft(), job, projects)
 
 
 @contextlib.contextmanager
