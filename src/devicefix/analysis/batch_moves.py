@@ -12,6 +12,7 @@ from devicefix.analysis.batch_fields import field_uses
 from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
 from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
 from devicefix.analysis.loaders import GRAPHS, AttributeKey
+from devicefix.analysis.met_uses import uses_where_met
 from devicefix.analysis.module_devices import named_devices
 from devicefix.analysis.move_style import Style, neighbouring_style
 from devicefix.analysis.records import is_record
@@ -46,7 +47,7 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
         return Repair(note=f"`{held}` is an attribute of an object: {way}")
     direct = _direct_use(facts, batch)
     if names is None and direct is None:
-        return Repair(note="which of the loop's names hold the unmoved tensors is not known")
+        return _where_met(facts, batch)
     devices = named_devices([(origin.scope, mixes) for origin, mixes in batch.by_scope()])
     style = neighbouring_style(facts, batch, device, devices)
     definition: Change | None = None
@@ -65,6 +66,16 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
     if direct is not None:
         return Repair(f"move it with `{style.suffix}`", [AppendToExpression(direct, style.suffix)])
     return _with_moves(facts, batch, names or [], style, definition)
+
+
+def _where_met(facts: FileFacts, batch: Batch) -> Repair:
+    """Moves behind the loop, of what its names no longer stand for."""
+    uses = uses_where_met(facts, batch.mixes)
+    if not uses:
+        return Repair(note="which of the loop's names hold the unmoved tensors is not known")
+    names = ", ".join(f"`{ast.unparse(use)}`" for use, _ in uses)
+    moves: list[Change] = [AppendToExpression(use, f".to({device})") for use, device in uses]
+    return Repair(f"move {names} with `.to({uses[0][1]})` where it is used", moves)
 
 
 def _direct_use(facts: FileFacts, batch: Batch) -> ast.expr | None:
