@@ -210,9 +210,9 @@ def _tensor_lines(names: list[str], style: Style) -> list[str]:
 
 def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
     value = structure(facts, batch.place, part.prefix)
-    if value.kind is Kind.UNKNOWN and all(rest == (None,) for rest in part.rests):
-        # `model(**batch)`: the entries are inputs of the model, unless some are taken out before
-        only = all(isinstance(facts.parents.get(use), ast.keyword) for use in _uses(facts, batch, part))
+    if value.kind is Kind.UNKNOWN and (None,) in part.rests and all(len(rest) == 1 for rest in part.rests):
+        # `model(**batch)`: the entries are inputs of the model, unless some others are taken out
+        only = all(_is_input(facts, part, use) for use in _uses(facts, batch, part))
         value = Value(Kind.MAPPING, element=Value(Kind.TENSOR if only else Kind.UNKNOWN))
     if _moves_itself(value):
         return f"{part.name} = {part.name}{suffix}"
@@ -222,6 +222,12 @@ def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> 
     used = {n.id for n in ast.walk(function.node if function is not None else facts.tree) if isinstance(n, ast.Name)}
     text = _moved(facts, part.name, value, part.rests, suffix, used)
     return f"{part.name} = {text}" if text is not None else None
+
+
+def _is_input(facts: FileFacts, part: Part, use: ast.Name) -> bool:
+    """Whether a use of a batch hands it to a call whole, or takes out an entry that has to be moved as well."""
+    item = item_of(facts, use)
+    return isinstance(facts.parents.get(use), ast.keyword) or (item is not None and (key_of(item),) in part.rests)
 
 
 def _moves_itself(value: Value) -> bool:

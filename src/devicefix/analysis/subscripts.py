@@ -216,6 +216,7 @@ def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
     if isinstance(node, ast.Name):
         if node.id in frame.names:
             frame.names[node.id] = value
+            frame.changed.add(node.id)
             if frame.for_loops:
                 from devicefix.analysis.assumed_moves import loop_variable_changed
 
