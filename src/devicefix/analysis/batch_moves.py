@@ -17,7 +17,7 @@ from devicefix.analysis.module_devices import named_devices
 from devicefix.analysis.move_style import Style, neighbouring_style
 from devicefix.analysis.records import is_record
 from devicefix.analysis.values import Kind, Value
-from devicefix.codemods.changes import AppendToExpression, Change, InsertStatements
+from devicefix.codemods.changes import AppendToExpression, Change, InsertStatements, ReplaceExpression
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
@@ -111,7 +111,11 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
         elif kept:
             return Repair(note=f"`{part.name}` is also used with tensors on the CPU")
         elif isinstance(batch.place, ast.comprehension):
-            return Repair(note="inside a comprehension there is no room for a statement")
+            text, handed = _container(facts, batch, part, style.suffix), _uses(facts, batch, part)
+            if text is None or len(handed) != 1 or part.is_tensor:
+                return Repair(note="inside a comprehension there is no room for a statement")
+            inline_names.append(part.name)
+            result.changes.append(ReplaceExpression(handed[0], text))
         else:
             whole.append(part)
     # a graph moves all that it holds
@@ -209,19 +213,24 @@ def _tensor_lines(names: list[str], style: Style) -> list[str]:
 
 
 def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
+    text = _container(facts, batch, part, suffix)
+    return f"{part.name} = {text}" if text is not None else None
+
+
+def _container(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
+    """What a name should stand for instead: a container like it, moved."""
     value = structure(facts, batch.place, part.prefix)
     if value.kind is Kind.UNKNOWN and (None,) in part.rests and all(len(rest) == 1 for rest in part.rests):
         # `model(**batch)`: the entries are inputs of the model, unless some others are taken out
         only = all(_is_input(facts, part, use) for use in _uses(facts, batch, part))
         value = Value(Kind.MAPPING, element=Value(Kind.TENSOR if only else Kind.UNKNOWN))
     if _moves_itself(value):
-        return f"{part.name} = {part.name}{suffix}"
+        return f"{part.name}{suffix}"
     if is_record(value) or _stays_partly(facts, batch, part, value):
         return None
     function = facts.function(batch.place)
     used = {n.id for n in ast.walk(function.node if function is not None else facts.tree) if isinstance(n, ast.Name)}
-    text = _moved(facts, part.name, value, part.rests, suffix, used)
-    return f"{part.name} = {text}" if text is not None else None
+    return _moved(facts, part.name, value, part.rests, suffix, used)
 
 
 def _is_input(facts: FileFacts, part: Part, use: ast.Name) -> bool:
