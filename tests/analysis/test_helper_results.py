@@ -49,13 +49,31 @@ def test_two_tensors_in_one_result_are_moved_once() -> None:
     assert fix(text).new_text == text.replace("w = shaped(3)", "w = shaped(3).to(a.device)")
 
 
-OTHERWISE = [
-    pytest.param("def use(a, b):\n    w, n = shaped(3), 1\n    return a * w * n", id="part-of-a-tuple"),
-    pytest.param("def use(a, b):\n    w = {'w': shaped(3)}\n    return a * w['w']", id="in-a-dict"),
+WHERE_USED = [
+    pytest.param("def use(a, b):\n    w, n = shaped(3), 1\n    return a * {w} * n", "w", id="part-of-a-tuple"),
+    pytest.param("def use(a, b):\n    w = {{'w': shaped(3)}}\n    return a * {w}", "w['w']", id="in-a-dict"),
     pytest.param(
-        "def both(n):\n    return shaped(n), n\n\n\ndef use(a, b):\n    w, n = both(3)\n    return a * w",
+        "def both(n):\n    return shaped(n), n\n\n\ndef use(a, b):\n    w, n = both(3)\n    return a * {w}",
+        "w",
         id="tuple-of-results",
     ),
+]
+
+
+@pytest.mark.parametrize(("user", "use"), WHERE_USED)
+def test_results_that_are_no_tensor_are_moved_where_they_are_used(user: str, use: str) -> None:
+    made = "torch.FloatTensor([1.0, 2.0, 3.0])"
+    result = fix(PROGRAM.format(made=made, user=user.format(w=use)))
+    assert result.new_text == PROGRAM.format(made=made, user=user.format(w=f"{use}.to(a.device)"))
+
+
+OTHERWISE = [
+    pytest.param(
+        "def one(a, w):\n    return a * w[0]\n\n\ndef two(a, w):\n    return a + w[0]\n\n\n"
+        "def use(a, b):\n    w = (shaped(3), 1)\n    return one(a, w) + two(b, w)",
+        id="in-two-functions",
+    ),
+    pytest.param("def use(a, b):\n    w = [shaped(3)]\n    w[0] += a\n    return w[0]", id="changed-in-place"),
 ]
 
 

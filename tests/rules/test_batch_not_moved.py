@@ -251,8 +251,19 @@ class Net(nn.Module):
     assert found(program(body, more=more, run=RUN.replace("nn.Linear(3, 2)", "Net()"))) == []
 
 
-def test_names_that_cannot_be_told_apart_are_reported_only() -> None:
+def test_names_that_cannot_be_told_apart_are_moved_where_they_meet() -> None:
     source = program("for x, *rest in loader:\n    losses.append(nn.functional.mse_loss(model(x), rest[0]))")
+    moved = fix(source).new_text
+    assert moved == source.replace("model(x), rest[0]", "model(x.to(device)), rest[0].to(device)")
+
+
+def test_names_that_cannot_be_told_apart_are_reported_only_if_they_meet_in_two_functions() -> None:
+    more = """
+def loss(y, parts):
+    return nn.functional.mse_loss(y, parts[0])
+"""
+    body = "for x, *rest in loader:\n    losses.append(loss(model(x), rest))"
+    source = program(body, more=more)
     assert [f.applicability for f in found(source)] == [Applicability.REPORT]
     assert not fix(source, unsafe=True).changed
 

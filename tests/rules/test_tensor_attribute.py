@@ -120,10 +120,19 @@ def test_what_cannot_be_registered_is_reported(text: str, note: str) -> None:
     assert repaired(text, CODE, unsafe=True) == text
 
 
-def test_a_plain_class_is_reported() -> None:
+PLAIN_CLASS = "class Scale:\n    def __init__(self):\n        self.t = torch.ones(3)  # !\n\n    def __call__(self, x):\n        return x * self.t\n\n\n"
+
+
+def test_the_tensor_of_a_plain_class_is_moved_where_it_is_used() -> None:
+    text = source(PLAIN_CLASS + "def run(device):\n    return Scale()(torch.ones(3, device=device))")
+    assert lines(text, CODE) == marked(text)
+    assert repaired(text, CODE) == text.replace("x * self.t", "x * self.t.to(x.device)")
+
+
+def test_a_plain_class_is_reported_where_several_functions_use_the_tensor() -> None:
     text = source(
-        "class Scale:\n    def __init__(self):\n        self.t = torch.ones(3)  # !\n\n    def __call__(self, x):\n        return x * self.t\n\n\n"
-        "def run(device):\n    return Scale()(torch.ones(3, device=device))"
+        PLAIN_CLASS
+        + "def run(device):\n    s = Scale()\n    x = torch.ones(3, device=device)\n    return s(x) + x * s.t"
     )
     assert levels(text, CODE) == ["report"]
     assert lines(text, CODE) == marked(text)

@@ -55,8 +55,12 @@ SETTINGS = frozenset(
 
 
 def _is_settings(node: ast.expr) -> bool:
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    return name.lstrip("_") in SETTINGS
+    """``cfg``, ``self.config``, and what is inside: ``cfg.train``."""
+    while isinstance(node, ast.Attribute):
+        if node.attr.lstrip("_") in SETTINGS:
+            return True
+        node = node.value
+    return isinstance(node, ast.Name) and node.id.lstrip("_") in SETTINGS
 
 
 def attribute(it: Interpreter, frame: Frame, base: Value, name: str, node: ast.Attribute | None = None) -> Value:

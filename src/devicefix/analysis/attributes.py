@@ -80,6 +80,12 @@ def writes_of(facts: FileFacts, cls: ClassInfo, name: str) -> list[AttributeWrit
     return sorted(found.values(), key=lambda w: w.statement.lineno if w.statement is not None else 0)
 
 
+def holds_batches(attribute: TensorAttribute) -> bool:
+    """Whether what the attribute holds where it meets another device came from a loader: the batch has to move."""
+    kept = [o for m in attribute.mixes for o in m.culprit.origins if o.attribute == attribute.name]
+    return bool(kept) and all(origin.under and all(u.kind == "batch" for u in origin.under) for origin in kept)
+
+
 def built_in_constructor(facts: FileFacts, attribute: TensorAttribute) -> list[AttributeWrite]:
     """The writes that happen while the object is built."""
     by_statement: set[ast.stmt] = set()

@@ -12,11 +12,12 @@ from devicefix.analysis.batch_fields import field_uses
 from devicefix.analysis.batch_uses import ends_on_host, inline_uses, item_of, key_of, stays
 from devicefix.analysis.batches import Batch, Part, binding, leaves, loads, parts, structure
 from devicefix.analysis.loaders import GRAPHS, AttributeKey
+from devicefix.analysis.met_uses import uses_where_met
 from devicefix.analysis.module_devices import named_devices
 from devicefix.analysis.move_style import Style, neighbouring_style
 from devicefix.analysis.records import is_record
 from devicefix.analysis.values import Kind, Value
-from devicefix.codemods.changes import AppendToExpression, Change, InsertStatements
+from devicefix.codemods.changes import AppendToExpression, Change, InsertStatements, ReplaceExpression
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
@@ -46,7 +47,7 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
         return Repair(note=f"`{held}` is an attribute of an object: {way}")
     direct = _direct_use(facts, batch)
     if names is None and direct is None:
-        return Repair(note="which of the loop's names hold the unmoved tensors is not known")
+        return _where_met(facts, batch)
     devices = named_devices([(origin.scope, mixes) for origin, mixes in batch.by_scope()])
     style = neighbouring_style(facts, batch, device, devices)
     definition: Change | None = None
@@ -65,6 +66,16 @@ def repair(facts: FileFacts, batch: Batch) -> Repair:
     if direct is not None:
         return Repair(f"move it with `{style.suffix}`", [AppendToExpression(direct, style.suffix)])
     return _with_moves(facts, batch, names or [], style, definition)
+
+
+def _where_met(facts: FileFacts, batch: Batch) -> Repair:
+    """Moves behind the loop, of what its names no longer stand for."""
+    uses = uses_where_met(facts, batch.mixes)
+    if not uses:
+        return Repair(note="which of the loop's names hold the unmoved tensors is not known")
+    names = ", ".join(f"`{ast.unparse(use)}`" for use, _ in uses)
+    moves: list[Change] = [AppendToExpression(use, f".to({device})") for use, device in uses]
+    return Repair(f"move {names} with `.to({uses[0][1]})` where it is used", moves)
 
 
 def _direct_use(facts: FileFacts, batch: Batch) -> ast.expr | None:
@@ -100,7 +111,11 @@ def _with_moves(facts: FileFacts, batch: Batch, names: list[Part], style: Style,
         elif kept:
             return Repair(note=f"`{part.name}` is also used with tensors on the CPU")
         elif isinstance(batch.place, ast.comprehension):
-            return Repair(note="inside a comprehension there is no room for a statement")
+            text, handed = _container(facts, batch, part, style.suffix), _uses(facts, batch, part)
+            if text is None or len(handed) != 1 or part.is_tensor:
+                return Repair(note="inside a comprehension there is no room for a statement")
+            inline_names.append(part.name)
+            result.changes.append(ReplaceExpression(handed[0], text))
         else:
             whole.append(part)
     # a graph moves all that it holds
@@ -198,19 +213,30 @@ def _tensor_lines(names: list[str], style: Style) -> list[str]:
 
 
 def _container_line(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
+    text = _container(facts, batch, part, suffix)
+    return f"{part.name} = {text}" if text is not None else None
+
+
+def _container(facts: FileFacts, batch: Batch, part: Part, suffix: str) -> str | None:
+    """What a name should stand for instead: a container like it, moved."""
     value = structure(facts, batch.place, part.prefix)
-    if value.kind is Kind.UNKNOWN and all(rest == (None,) for rest in part.rests):
-        # `model(**batch)`: the entries are inputs of the model, unless some are taken out before
-        only = all(isinstance(facts.parents.get(use), ast.keyword) for use in _uses(facts, batch, part))
+    if value.kind is Kind.UNKNOWN and (None,) in part.rests and all(len(rest) == 1 for rest in part.rests):
+        # `model(**batch)`: the entries are inputs of the model, unless some others are taken out
+        only = all(_is_input(facts, part, use) for use in _uses(facts, batch, part))
         value = Value(Kind.MAPPING, element=Value(Kind.TENSOR if only else Kind.UNKNOWN))
     if _moves_itself(value):
-        return f"{part.name} = {part.name}{suffix}"
+        return f"{part.name}{suffix}"
     if is_record(value) or _stays_partly(facts, batch, part, value):
         return None
     function = facts.function(batch.place)
     used = {n.id for n in ast.walk(function.node if function is not None else facts.tree) if isinstance(n, ast.Name)}
-    text = _moved(facts, part.name, value, part.rests, suffix, used)
-    return f"{part.name} = {text}" if text is not None else None
+    return _moved(facts, part.name, value, part.rests, suffix, used)
+
+
+def _is_input(facts: FileFacts, part: Part, use: ast.Name) -> bool:
+    """Whether a use of a batch hands it to a call whole, or takes out an entry that has to be moved as well."""
+    item = item_of(facts, use)
+    return isinstance(facts.parents.get(use), ast.keyword) or (item is not None and (key_of(item),) in part.rests)
 
 
 def _moves_itself(value: Value) -> bool:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 Assignment = ast.Assign | ast.AnnAssign
 
+#: reasons against a buffer that do not speak against a move where the attribute is used as a tensor
+NOT_ALWAYS = "it is also assigned something that is no tensor"
+UNSURE = "whether it is always a tensor is not known"
+
 
 def registrable(facts: FileFacts, attribute: TensorAttribute) -> tuple[list[Assignment], str]:
     """The assignments to convert, or the reason why none can be: (statements, note)."""
@@ -97,9 +101,9 @@ def _values_forbid(facts: FileFacts, attribute: TensorAttribute, first: list[Att
 def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
     for write in attribute.writes:
         if write.value.kind not in (Kind.TENSOR, Kind.NONE, Kind.UNKNOWN):
-            return "it is also assigned something that is no tensor"
+            return NOT_ALWAYS
         if write.value.kind is Kind.UNKNOWN and write.statement in {w.statement for w in first}:
-            return "whether it is always a tensor is not known"
+            return UNSURE
     for node in attribute.cls.walk():
         if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
             return "it is deleted somewhere"

@@ -22,8 +22,9 @@ from devicefix.analysis import (
     workers,
 )
 from devicefix.analysis.annotated import annotated as annotated
+from devicefix.analysis.bound_arguments import bind, hand_back
 from devicefix.analysis.device_arguments import one_of
-from devicefix.analysis.evidence import annotation_kind, path_of, shows_tensor
+from devicefix.analysis.evidence import path_of, shows_tensor
 from devicefix.analysis.facts import HostRead, Move
 from devicefix.analysis.frames import Arguments, Frame
 from devicefix.analysis.interpreter import MAXIMUM_DEPTH
@@ -41,7 +42,7 @@ from devicefix.analysis.values import NONE, UNKNOWN, Closure, Kind, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
-    from devicefix.analysis.model import FunctionInfo, ModuleInfo
+    from devicefix.analysis.model import FunctionInfo
 
 
 #: methods whose result is where the receiver is, and a tensor if that is one
@@ -275,7 +276,8 @@ def call_closure(
     )
     inner.parent, inner.call = frame, node
     result = run_body(it, inner, info)
-    it.results[key] = (it.heap_version, result)
+    if not hand_back(it, frame, inner, args, receiver):
+        it.results[key] = (it.heap_version, result)
     return result
 
 
@@ -333,68 +335,3 @@ def _key(it: Interpreter, closure: Closure, args: Arguments, receiver: Value | N
         args.splat,
         tuple(it.default_devices),
     )
-
-
-def bind(
-    it: Interpreter, frame: Frame, info: FunctionInfo, args: Arguments, receiver: Value | None
-) -> dict[str, Value]:
-    """Bind arguments to parameters."""
-    spec = info.node.args
-    names: dict[str, Value] = {}
-    positional = [*spec.posonlyargs, *spec.args]
-    given = list(args.positional)
-    if receiver is not None and not info.is_static:
-        given.insert(0, receiver)
-    defaults: dict[str, ast.expr] = dict(
-        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults, strict=False)
-    )
-    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=False) if d is not None)
-    splat_at = len(given) - 1 if args.splat else None
-    for i, parameter in enumerate(positional):
-        name = parameter.arg
-        if name in args.keywords:
-            names[name] = args.keywords[name]
-        elif i < len(given) and (splat_at is None or i < splat_at):
-            names[name] = given[i]
-        elif splat_at is not None:
-            names[name] = given[splat_at]
-        else:
-            names[name] = _default(it, info, parameter, defaults.get(name), args)
-    for parameter in spec.kwonlyargs:
-        name = parameter.arg
-        names[name] = (
-            args.keywords[name] if name in args.keywords else _default(it, info, parameter, defaults.get(name), args)
-        )
-    if spec.vararg is not None:
-        rest = given[len(positional) :]
-        names[spec.vararg.arg] = (
-            Value(Kind.SEQUENCE, element=join_all(rest or [given[-1]])) if args.splat and given
-            else Value(Kind.SEQUENCE, items=tuple(rest), data="tuple")
-        )  # fmt: skip
-    if spec.kwarg is not None:
-        known = {p.arg for p in (*positional, *spec.kwonlyargs)}
-        rest_keywords = {k: v for k, v in args.keywords.items() if k not in known and k != "**"}
-        names[spec.kwarg.arg] = Value(
-            Kind.MAPPING, items=rest_keywords, element=args.keywords.get("**", UNKNOWN) if args.keyword_splat else None
-        )
-    for parameter in info.parameters:
-        names[parameter.arg] = _with_annotation(names[parameter.arg], parameter, info.module)
-    return names
-
-
-def _default(
-    it: Interpreter, info: FunctionInfo, parameter: ast.arg, default: ast.expr | None, args: Arguments
-) -> Value:
-    if args.keyword_splat and "**" in args.keywords:
-        return args.keywords["**"]
-    if default is None or args.keyword_splat:
-        return Value(Kind.UNKNOWN, ident=("parameter", info.node, parameter.arg))
-    return it.evaluate(Frame(info.module, None, {}), default)
-
-
-def _with_annotation(value: Value, parameter: ast.arg, module: ModuleInfo) -> Value:
-    """An unknown argument is what the annotation says."""
-    if value.kind is not Kind.UNKNOWN or parameter.annotation is None:
-        return value
-    kind = annotation_kind(parameter.annotation, module)
-    return annotated(value, kind)

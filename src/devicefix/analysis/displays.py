@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from devicefix.analysis import narrowing, unrolling
 from devicefix.analysis.iteration import iterate, member
 from devicefix.analysis.joins import join, join_all, scattered
-from devicefix.analysis.values import UNKNOWN, Kind, Value, elements
+from devicefix.analysis.values import Kind, Value, elements
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -79,7 +79,11 @@ def dict_comprehension(it: Interpreter, frame: Frame, node: ast.DictComp) -> Val
         it.evaluate(frame, node.key)
         return it.evaluate(frame, node.value)
 
-    source = it.evaluate(frame, node.generators[0].iter) if node.generators else UNKNOWN
+    source = it.evaluate(frame, node.generators[0].iter)
+    names = unrolling.names(node, source)
+    if names:
+        members = unrolling.each_value(it, frame, node.generators[0].target, names, node.value)
+        return Value(Kind.MAPPING, items=dict(zip((name.data for name in names), members, strict=True)))
     element = _in_comprehension(it, frame, node.generators, entry)
     keys = source.ident if source.kind is Kind.SEQUENCE else None
     return Value(Kind.MAPPING, element=element, ident=keys)

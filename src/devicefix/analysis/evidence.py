@@ -145,6 +145,10 @@ def shows_tensor(name: str) -> bool:
     return name not in torch_api.NOT_ONLY_OF_TENSORS and torch_api.method(name) is not None
 
 
+#: methods of modules that are also what parts of a configuration are called
+PHASES = frozenset({"train", "eval"})
+
+
 def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str, ModuleClass] = EMPTY) -> Evidence:
     """Read the uses of all names in a function (functions inside it included, for what they capture).
 
@@ -153,6 +157,7 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
     strong: set[str] = set()
     likely: defaultdict[str, int] = defaultdict(int)
     modules: set[str] = set()
+    phased: set[str] = set()  #: ``model.train``, which is no module's unless it is called
     called: set[str] = set()
     iterated: set[str] = set()
     joined: set[str] = set()
@@ -178,7 +183,10 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
                     strong.add(path)
             elif name in only_modules:
                 if (path := path_of(node.value)) is not None:
-                    modules.add(path)
+                    if name in PHASES:
+                        phased.add(f"{path}.{name}")
+                    else:
+                        modules.add(path)
             elif name in SHARED and (path := path_of(node.value)) is not None:
                 likely[path] += 1
             stack.append(node.value)
@@ -203,6 +211,7 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
             if path is not None:
                 iterated.add(path)
         push_children(node, stack)
+    modules.update(path.rpartition(".")[0] for path in phased & called)
     rebound = {name for name, count in bound.items() if defaults[name] < count}
     for path in joined - bound.keys():  # a name that is bound anew says nothing about what it was before
         likely[path] += 1

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
     from devicefix.analysis.handed_out import Site
     from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
+    from devicefix.analysis.older_names import OlderNames
     from devicefix.analysis.values import Obj, Origin, Scope, Value
     from devicefix.settings import Settings
     from devicefix.source.text import SourceText
@@ -279,40 +280,15 @@ class FileFacts:
         return arrays | self.records.met_on_host
 
     @cached_property
-    def _move_times(self) -> dict[Hashable, list[int]]:
-        times: dict[Hashable, list[int]] = {}
-        for move in self.records.moves:
-            if move.receiver.ident in self.moved_idents:
-                times.setdefault(move.receiver.ident, []).append(move.time)
-        return times
+    def _older_names(self) -> OlderNames:
+        from devicefix.analysis.older_names import OlderNames
 
-    @cached_property
-    def moved_idents(self) -> dict[Hashable, Move]:
-        """Values that were moved under some name, by identity; older names of them are stale."""
-        for time, move in enumerate(self.records.moves):
-            move.time = time + 1
-        return {
-            move.receiver.ident: move
-            for move in reversed(self.records.moves)
-            if move.receiver.ident is not None and move.receiver.is_tensor and move.device is not None
-            and isinstance(self.parents.get(move.call), (ast.Assign, ast.AnnAssign))
-        }  # fmt: skip
+        return OlderNames(self)
 
-    def moved_ident(self, mix: Mix) -> Hashable:
-        """The identity of the culprit, or of the tensor that it is a part or view of, if that was moved."""
-        ident = mix.culprit.ident
-        while ident is not None and ident not in self.moved_idents:
-            if not (isinstance(ident, tuple) and len(ident) > 1 and ident[0] in ("item", "attr", "same", "from")):
-                return None
-            ident = ident[1]
-        return ident
-
-    def _moved_since(self, ident: Hashable, mix: Mix) -> bool:
-        """Whether a value was moved between its making and a mixing point."""
-        made = max((t for t in self.records.made.get(ident, ()) if t <= mix.time), default=0)
-        return any(made < time <= mix.time for time in self._move_times[ident])
+    def move_past(self, mix: Mix) -> Move | None:
+        """The move that the culprit is an older name for: it was moved under another; None if it was not."""
+        return self._older_names.move_past(mix)
 
     def is_stale(self, mix: Mix) -> bool:
         """Whether the culprit is an older name for a tensor that was moved under another."""
-        ident = self.moved_ident(mix)
-        return ident is not None and ident in self.moved_idents and self._moved_since(ident, mix)
+        return self.move_past(mix) is not None

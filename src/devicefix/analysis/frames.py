@@ -34,6 +34,7 @@ class Frame:
         "assumed",
         "call",
         "caller",
+        "changed",
         "conditions",
         "depth",
         "for_loops",
@@ -82,6 +83,7 @@ class Frame:
         self.caller: Scope | None = None  #: of the call; taken once, since the caller stands still meanwhile
         self.parent: Frame | None = None
         self.for_loops: list[ast.For | ast.AsyncFor] = []
+        self.changed: set[str] = set()  #: names of lists and dicts that were changed in place
 
     @property
     def inside(self) -> MutableMapping[str, Value]:

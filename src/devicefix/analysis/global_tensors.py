@@ -20,7 +20,7 @@ def uses_moved(facts: FileFacts, new: NewTensor) -> list[tuple[ast.expr, str]]:
     found: dict[ast.expr, list[str]] = {}
     for mix in new.mixes:
         use = mix.culprit_node
-        if mix.manner == "in_place" or not isinstance(use, ast.expr) or not facts.here(use) or _root(use) != name:
+        if mix.manner == "in_place" or not isinstance(use, ast.expr) or not facts.here(use) or root_name(use) != name:
             return []
         named = [r.device for r in references(mix.scope, mix.partner.device, partners=[mix.partner]) if not r.doubt]
         found[use] = [device for device in found.get(use, named) if device in named]
@@ -58,7 +58,7 @@ def _changes(facts: FileFacts, name: str) -> bool:
     return any(name in node.names for node in facts.nodes(ast.Global))
 
 
-def _root(node: ast.expr) -> str:
+def root_name(node: ast.expr) -> str:
     """``NAME`` of ``NAME``, ``NAME[0]``, ``NAME.view(1, 3)``."""
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

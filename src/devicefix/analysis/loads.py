@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.evidence import path_of
-from devicefix.analysis.model import own_nodes
+from devicefix.analysis.own_names import own_nodes
 from devicefix.analysis.references import references, self_name
 from devicefix.analysis.values import Kind, Value
 from devicefix.analysis.workers import worker_functions, worker_of

@@ -14,6 +14,11 @@ def placed_later(obj: Obj, scope: Scope) -> bool:
     return obj.placed is not None and _precedes(scope, *obj.placed)
 
 
+def placed_earlier(obj: Obj, scope: Scope, node: ast.AST) -> bool:
+    """Whether a module is brought to its device before ``node`` is evaluated in ``scope``."""
+    return obj.placed is not None and _precedes(obj.placed[0], scope, node)
+
+
 def _precedes(scope: Scope, other: Scope, node: ast.AST) -> bool:
     """Whether ``scope`` is left before ``node`` is evaluated in ``other``; false where they share no function."""
     first, second = _way(scope), _way(other)

@@ -61,11 +61,23 @@ def call_object_method(
     if name in ("step", "zero_grad") and obj.external:
         if name == "step" and torch_api.optimizer_class(obj.external) is not None:
             it.records.steps.append(Step("optimizer_step", node, receiver, frame.scope()))
+            return _call_closure(it, frame, node, args)
         return NONE
     if name == "load_state_dict" and obj.external:
         it.records.steps.append(Step("load_state_dict", node, receiver, frame.scope()))
         return NONE
     return Value(Kind.UNKNOWN, ident=("call", node))
+
+
+def _call_closure(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
+    """``optimizer.step(closure)``: what the closure gives."""
+    from devicefix.analysis.calls import apply
+    from devicefix.analysis.frames import Arguments as Args
+
+    closure = args.get(0, "closure")
+    if closure is None or closure.kind not in (Kind.FUNCTION, Kind.METHOD):
+        return NONE
+    return apply(it, frame, node, closure, Args())
 
 
 def _move_container(

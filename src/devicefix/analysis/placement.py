@@ -14,6 +14,7 @@ from devicefix.analysis.global_tensors import uses_moved
 from devicefix.analysis.handed_out import HandedOut, handed_out
 from devicefix.analysis.helper_results import results_moved
 from devicefix.analysis.host_tables import is_host_table
+from devicefix.analysis.met_uses import uses_where_met
 from devicefix.analysis.references import Reference, references, seen_as_tensor
 from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
@@ -48,7 +49,7 @@ class Placement:
     moved: list[tuple[ast.Call, str]] = field(default_factory=list)
     #: places at which it arrives in a tuple, and can be moved instead
     handed_out: list[HandedOut] = field(default_factory=list)
-    #: uses of a global tensor that can be moved instead, and where to
+    #: uses of it that can be moved instead, and where to
     uses: list[tuple[ast.expr, str]] = field(default_factory=list)
     group: str = ""
 
@@ -139,6 +140,8 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
         placement.uses = uses_moved(facts, new)
     elif placement.device is None:
         placement.moved = results_moved(facts, new)
+        if not placement.moved:
+            placement.uses = uses_where_met(facts, new.mixes)
     return placement
 
 

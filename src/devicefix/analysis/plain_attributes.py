@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.met_uses import uses_where_met
 from devicefix.analysis.placement import constructs, refuses_device
 from devicefix.analysis.references import references
 
@@ -54,6 +55,16 @@ def creation(facts: FileFacts, attribute: TensorAttribute) -> Creation | None:
         return None
     fact = torch_api.function(made[0][0].detail)
     return Creation(call, common[0], fact is not None and fact.device)
+
+
+def where_used(facts: FileFacts, attribute: TensorAttribute) -> list[tuple[ast.expr, str]]:
+    """The uses of a kept tensor that can be moved instead, and where to; none if it is read on the CPU as well."""
+    read = any(
+        origin.kind == "attribute" and origin.attribute == attribute.name and origin.scope.function is not None
+        and origin.scope.function.cls is attribute.cls
+        for read in facts.records.host_reads for origin in read.value.origins
+    )  # fmt: skip
+    return [] if read else uses_where_met(facts, attribute.mixes)
 
 
 def _roots(origin: Origin) -> Iterator[Origin]:

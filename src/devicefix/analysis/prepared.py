@@ -43,6 +43,8 @@ def _placed(it: Interpreter, frame: Frame, node: ast.Call, value: Value, device:
         if device is None or value.element is None:
             return Value(Kind.UNKNOWN)
         return value.replace(element=_moved(value.element, device))
+    elif value.kind is Kind.MODULE and device is not None:
+        return value.replace(device=device, flags=value.flags | {"moved"})
     return value
 
 

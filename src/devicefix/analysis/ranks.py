@@ -101,9 +101,9 @@ def _reduced(rank: int | None, given: Value) -> int | None:
 
 
 def _view_rank(name: str, args: Arguments, first: Value) -> int | None:
-    if name == "flatten":
-        return -1
     sizes = args.positional
+    if name == "flatten":
+        return -1 if sizes or args.keywords or args.splat else 1
     if not sizes and not args.splat:
         return None
     if len(sizes) == 1 and isinstance(sizes[0].items, tuple):

@@ -145,10 +145,15 @@ def _members(name: str, value: Value, device: Device, index: int) -> Iterator[Re
 
 
 def _attributes(name: str, value: Value, device: Device, scope: Scope) -> Iterator[Reference]:
-    """``args.device``, ``cfg.device``: an attribute of a name that is used as a device."""
-    for attribute in ("device", "DEVICE"):
-        if device.kind == "symbol" and device.key == ("attr", value.ident, attribute):
-            yield Reference(f"{name}.{attribute}", "", "variable", None, 350)
+    """``args.device``, ``cfg.train.device``: an attribute of a name that is used as a device."""
+    path: list[str] = []
+    key = device.key if device.kind == "symbol" else None
+    while isinstance(key, tuple) and len(key) == 3 and key[0] == "attr" and isinstance(key[2], str):
+        path.insert(0, key[2])
+        key = key[1]
+        if key == value.ident and "device" in path[-1].lower():
+            yield Reference(".".join((name, *path)), "", "variable", None, 350)
+            return
 
 
 def _settings(name: str, obj: Obj, device: Device) -> Iterator[Reference]:

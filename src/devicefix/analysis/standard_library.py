@@ -38,7 +38,9 @@ def _one(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Valu
 
 
 def _chain(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    """``chain(a.parameters(), b.parameters())``."""
+    """``chain(a.parameters(), b.parameters())``, and of loaders."""
+    if args.positional and not args.splat and all(value.kind is Kind.LOADER for value in args.positional):
+        return args.positional[0].replace(element=join_all([value.element or UNKNOWN for value in args.positional]))
     if args.splat or any(value.kind is not Kind.SEQUENCE for value in args.positional):
         return Value(Kind.UNKNOWN, ident=("call", node))
     return Value(Kind.SEQUENCE, element=join_all([any_element(value) for value in args.positional]), data="list")

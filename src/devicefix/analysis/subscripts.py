@@ -39,6 +39,8 @@ def load(it: Interpreter, frame: Frame, node: ast.Subscript) -> Value:
     ):
         operand = node.slice.operand.value
         key = -operand if isinstance(operand, int) else None
+    elif isinstance(node.slice, ast.Name) and indices[0][0].kind is Kind.STRING:
+        key = indices[0][0].data  # the name of a constant
     if base.kind is Kind.OBJECT:
         return instance_items.item(it, frame, base, key, indices[0][0], node)
     if base.kind in (Kind.SEQUENCE, Kind.MAPPING):
@@ -78,8 +80,9 @@ def _tensor(
     it: Interpreter, frame: Frame, node: ast.Subscript, base: Value, indices: list[tuple[Value, ast.expr]]
 ) -> Value:
     tensors = [(v, n) for v, n in indices if v.is_tensor]
-    if tensors:
-        device = meet(it, frame, node, "index", [(base, node.value), *tensors], manner="index")
+    many = [(v, n) for v, n in tensors if not _may_be_number(v)]
+    if many:
+        device = meet(it, frame, node, "index", [(base, node.value), *many], manner="index")
         on_purpose = (
             base.device == CPU and not base.origins
         )  # there the index is at fault, and the result stays on the CPU
@@ -132,12 +135,19 @@ def _is_number(value: Value) -> bool:
     return value.kind in (Kind.NUMBER, Kind.SIZE) or (value.rank == 0 and value.dtype is not DType.BOOL)
 
 
+def _may_be_number(value: Value) -> bool:
+    """Whether an index may be a tensor without dimensions, which is read as the number in it, wherever it is: it is one,
+    or it was taken out of a tensor of which it is not known how many dimensions it has."""
+    is_item = isinstance(value.ident, tuple) and value.ident[:1] == ("item",)
+    return _is_number(value) or (value.rank is None and is_item and not value.has("shaped"))
+
+
 def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, node: ast.expr | None) -> None:
     """``base[index] = value``. A slice copies across devices; an index tensor does not."""
     base = it.evaluate(frame, target.value)
     indices = _indices(it, frame, target)
     if base.is_tensor:
-        tensors = [(v, n) for v, n in indices if v.is_tensor]
+        tensors = [(v, n) for v, n in indices if v.is_tensor and not _may_be_number(v)]
         if tensors:
             meet(it, frame, target, "index", [(base, target.value), *tensors], manner="index")
             # index_put_ wants the value beside the tensor, unless it has no dimensions
@@ -206,6 +216,7 @@ def rebind(it: Interpreter, frame: Frame, node: ast.expr, value: Value) -> None:
     if isinstance(node, ast.Name):
         if node.id in frame.names:
             frame.names[node.id] = value
+            frame.changed.add(node.id)
             if frame.for_loops:
                 from devicefix.analysis.assumed_moves import loop_variable_changed
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.moments import placed_earlier
 from devicefix.analysis.ownership import Ownership
 from devicefix.analysis.references import Reference, references
 from devicefix.analysis.values import Obj, Origin, Scope, module_objects
@@ -35,6 +36,7 @@ class Unmoved:
     mixes: list[Mix] = field(default_factory=list)
     places: list[Building] = field(default_factory=list)  #: where it could be moved, best first
     made_in_forward: bool = False
+    joined_late: bool = False  #: it became part of a module that had been moved before
 
     def add(self, places: list[Building]) -> None:
         """Other evaluations of the same calls."""
@@ -69,7 +71,9 @@ def unmoved_modules(facts: FileFacts, ownership: Ownership) -> Iterator[Unmoved]
                 continue
             # what a call of a module builds comes too late for the moves of that module
             late = _made_in_forward(origin)
-            outermost = ownership.outermost(origin, _made_in_forward if late else None)
+            joined = not late and _joined_late(ownership, origin)
+            among = _made_in_forward if late else _Unplaced(origin) if joined else None
+            outermost = ownership.outermost(origin, among)
             if outermost is None:
                 continue
             built, obj = outermost
@@ -79,10 +83,28 @@ def unmoved_modules(facts: FileFacts, ownership: Ownership) -> Iterator[Unmoved]
             places = _places(facts, built, obj)
             if not places:
                 continue
-            entry = found.setdefault(places[0].call, Unmoved(built, obj, made_in_forward=inside))
+            entry = found.setdefault(places[0].call, Unmoved(built, obj, made_in_forward=inside, joined_late=joined))
             entry.mixes.append(mix)
             entry.add(places)
     yield from sorted(found.values(), key=lambda unmoved: (unmoved.call.lineno, unmoved.call.col_offset))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unplaced:
+    """Says of modules whether they were still where they were built when another one was built."""
+
+    origin: Origin
+
+    def __call__(self, built: Origin) -> bool:
+        return built.owner is None or not placed_earlier(built.owner, self.origin.scope, self.origin.node)
+
+
+def _joined_late(ownership: Ownership, origin: Origin) -> bool:
+    """Whether a module was built for one that had been moved before."""
+    if origin.owner is None:
+        return False
+    around = (obj for obj in ownership.ancestors(origin.owner) if obj is not origin.owner)
+    return any(placed_earlier(obj, origin.scope, origin.node) for obj in around)
 
 
 def _chain(scope: Scope) -> Iterator[Scope]:

@@ -61,11 +61,30 @@ def each(
     it: Interpreter, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, members: tuple[Value, ...]
 ) -> Value:
     """``[f(x) for f in functions]``."""
+    items = each_value(it, frame, node.generators[0].target, members, node.elt)
+    return Value(Kind.SEQUENCE, items=items, data="generator" if isinstance(node, ast.GeneratorExp) else "list")
+
+
+def names(node: ast.DictComp, source: Value) -> tuple[Value, ...]:
+    """The keys of ``{k: batch[k] for k in ("ids", "mask")}``, where each is known; nothing for other comprehensions."""
+    target = node.generators[0].target
+    if len(node.generators) > 1 or node.generators[0].ifs or not isinstance(target, ast.Name):
+        return ()
+    if not isinstance(node.key, ast.Name) or node.key.id != target.id or source.kind is not Kind.SEQUENCE:
+        return ()
+    keys = source.items if isinstance(source.items, tuple) and len(source.items) <= MOST_TURNS else ()
+    return keys if all(key.kind is Kind.STRING and isinstance(key.data, str) for key in keys) else ()
+
+
+def each_value(
+    it: Interpreter, frame: Frame, target: ast.expr, members: tuple[Value, ...], body: ast.expr
+) -> tuple[Value, ...]:
+    """What an expression gives for each of the values of a name."""
     before = dict(frame.names)
-    items = []
+    values = []
     for member in members:
-        it.assign(frame, node.generators[0].target, member)
-        items.append(it.evaluate(frame, node.elt))
+        it.assign(frame, target, member)
+        values.append(it.evaluate(frame, body))
     frame.names.clear()
     frame.names.update(before)
-    return Value(Kind.SEQUENCE, items=tuple(items), data="generator" if isinstance(node, ast.GeneratorExp) else "list")
+    return tuple(values)

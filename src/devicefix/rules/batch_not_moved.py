@@ -107,10 +107,11 @@ batches and modules that move their own inputs are followed.
 The fix adds the moves at the head of the loop, written as the file writes its other moves, or behind the tokenizer's
 call. It changes nothing on the CPU, where `.to` returns its argument, and is safe. The device is a device variable
 that is in scope there, else that of the module. What an unknown loss compares with the model's output is moved along.
-Fields of an object or a named tuple and entries of a dict in a dict are moved where they are used.
+Fields of an object or a named tuple and entries of a dict in a dict are moved where they are used, and so is what the
+loop's own names do not stand for.
 
 It is unsafe where only the name of a parameter (`train_loader`) says that it is a loader; an annotation is believed.
-There is no fix where the names of the unmoved parts cannot be told apart, where a container also holds tensors that
+There is no fix where what the names cannot tell apart meets the device in several functions, where a container also holds tensors that
 the CPU needs, where an object has a `to` of its own or goes elsewhere as a whole, or where no expression for the device
 is at hand.
 """,

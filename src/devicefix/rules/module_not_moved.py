@@ -29,7 +29,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     ownership = Ownership(facts)
     steps = Steps(facts, ownership)
     for unmoved in unmoved_modules(facts, ownership):
-        if not unmoved.made_in_forward and (
+        if not (unmoved.made_in_forward or unmoved.joined_late) and (
             steps.move_after_copy(unmoved.origin) is not None or steps.move_after_use(unmoved.origin) is not None
         ):
             continue  # the order is wrong: DVF503
@@ -84,6 +84,8 @@ RULE = Rule(
 Models, criteria with weights and metrics with running sums hold tensors. They are built on the CPU and stay there
 until somebody moves them. When their inputs are moved and they are not, the first call fails. The finding stands
 where the outermost such module is built, once, and not at every layer inside it.
+
+A layer or an adapter that is put into a model after the model was moved stays on the CPU, too.
 
 Modules that hold no tensors (`nn.L1Loss()`, `nn.ReLU()`) need no move. Modules that a framework places, that are part
 of a module that is moved, or that are handed to code which may move them, are left alone.

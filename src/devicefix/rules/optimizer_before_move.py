@@ -33,7 +33,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     steps = Steps(facts, ownership)
     late = list(steps.late_moves())
     for unmoved in unmoved_modules(facts, ownership):
-        if unmoved.made_in_forward:
+        if unmoved.made_in_forward or unmoved.joined_late:
             continue  # built after the move, not moved before it
         copied = steps.move_after_copy(unmoved.origin)
         moved = steps.move_after_use(unmoved.origin)

@@ -20,9 +20,9 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     """Every use of an older name for a tensor that was moved since."""
     reported = set()
     for mix in facts.mixes:
-        if not facts.is_stale(mix) or not facts.here(mix.node):
+        move = facts.move_past(mix)
+        if move is None or not facts.here(mix.node):
             continue
-        move = facts.moved_idents[facts.moved_ident(mix)]
         if (mix.node, move.call) in reported or not facts.here(move.call):
             continue
         reported.add((mix.node, move.call))

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis import attributes
 from devicefix.analysis.attributes import TensorAttribute
-from devicefix.analysis.buffers import copies_per_call, graph_attributes, registrable, registration, registration_doubt
+from devicefix.analysis.buffers import (
+    NOT_ALWAYS,
+    UNSURE,
+    copies_per_call,
+    graph_attributes,
+    registrable,
+    registration,
+    registration_doubt,
+)
 from devicefix.analysis.lookups import is_lookup_table
-from devicefix.analysis.plain_attributes import creation
+from devicefix.analysis.met_uses import uses_as_tensor
+from devicefix.analysis.plain_attributes import creation, where_used
 from devicefix.codemods.changes import AppendToExpression, EditCall
-from devicefix.findings import Finding
+from devicefix.findings import Finding, Fix
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
-from devicefix.rules.wording import other_side, where
+from devicefix.rules.wording import other_side, short, where
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
@@ -64,7 +73,7 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
     mix = attribute.mixes[0]
     built = attributes.built_in_constructor(facts, attribute)
     if not attribute.is_module:
-        if mix.assumed or not built or is_lookup_table(attribute):
+        if mix.assumed or not built or is_lookup_table(attribute) or attributes.holds_batches(attribute):
             return
         if built[0].statement in facts.excused:
             return  # it is moved, but the result is dropped: that is the fault
@@ -78,6 +87,11 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
                 else AppendToExpression(made.call, f".to({made.device})")
             )
             repair = fix(f"create it on `{made.device}`", change)
+            yield finding(facts, CODE, NAME, node, message, fix=repair, related=((mix.node, "they meet here"),))
+            return
+        uses = where_used(facts, attribute)
+        if uses:
+            repair = _moved_where_used(uses)
             yield finding(facts, CODE, NAME, node, message, fix=repair, related=((mix.node, "they meet here"),))
             return
         note = (
@@ -106,7 +120,14 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
             unsafe=registration_doubt(facts),
             group=group,
         )
+    elif note in (NOT_ALWAYS, UNSURE) and (uses := uses_as_tensor(facts, attribute.mixes)):
+        registered = _moved_where_used(uses)
     yield finding(facts, CODE, NAME, node, message, fix=registered, note=note, related=((mix.node, "they meet here"),))
+
+
+def _moved_where_used(uses: list[tuple[ast.expr, str]]) -> Fix:
+    moves = [AppendToExpression(use, f".to({device})") for use, device in uses]
+    return fix(f"move {short(uses[0][0])} with `.to({uses[0][1]})` where it is used", *moves)
 
 
 RULE = Rule(
@@ -127,11 +148,12 @@ key to `state_dict`, so checkpoints from before still load. An earlier `self.nam
 converted; later assignments then update the buffer.
 
 In a class that is no module nothing moves the tensor. Where the constructor knows the device, as a parameter or an
-attribute, the tensor is created there.
+attribute, the tensor is created there; else it is moved in the one function that uses it. So is an attribute that is
+not always a tensor, if a method is called on it there that only tensors have.
 
-There is no fix for tensors that require grad or are computed from parameters, for attributes that also hold other
-kinds of values, that are set before `super().__init__()`, or that a class attribute or a property shadows, and for
-other classes that are no modules.
+There is no fix for tensors that require grad or are computed from parameters, for other attributes that also hold
+other kinds of values, that are set before `super().__init__()`, or that a class attribute or a property shadows, and
+for other classes that are no modules.
 """,
     check=check,
     examples=(
