@@ -176,12 +176,12 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
     for attribute, value in obj.attrs.items():
         if value.flags & DOUBTS:
             continue
-        if (
-            value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN)
-            and _names_device(attribute, value)
-            and as_device(value) == device
-        ):
+        if value.kind not in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) or as_device(value) != device:
+            continue
+        if _names_device(attribute, value):
             yield Reference(f"{name}.{attribute}", "", "variable", None, 320)
+        elif value.kind is Kind.UNKNOWN and attribute.isidentifier():
+            yield Reference(f"{name}.{attribute}", "", "variable", None, 991)  # was used as one, whatever its name
     building = obj.device is not None and _is_being_built(scope)
     if obj.is_module and not building and not placed_later(obj, scope):
         for owner, floating, rank in weights(obj, device, name, scope=scope):
