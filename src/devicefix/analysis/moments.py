@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.evidence import path_of
+
 if TYPE_CHECKING:
     from devicefix.analysis.values import Obj, Scope
 
@@ -12,6 +14,23 @@ if TYPE_CHECKING:
 def placed_later(obj: Obj, scope: Scope) -> bool:
     """Whether a module is brought to its device only after ``scope``: there it is still where it was built."""
     return obj.placed is not None and _precedes(scope, *obj.placed)
+
+
+def set_later(attribute: str, scope: Scope) -> bool:
+    """Whether the constructor that ``scope`` runs in, or runs under, sets an attribute only after it."""
+    current: Scope | None = scope
+    while current is not None and current.self_object is scope.self_object:
+        function, statement = current.function, current.statement
+        if function is not None and function.name == "__init__" and statement is not None and function.parameters:
+            path = f"{function.parameters[0].arg}.{attribute}"
+            places = [n.lineno for n in ast.walk(function.node) if _is_set(n, path)]
+            return bool(places) and min(places) >= statement.lineno
+        current = current.caller
+    return False
+
+
+def _is_set(node: ast.AST, path: str) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path
 
 
 def _precedes(scope: Scope, other: Scope, node: ast.AST) -> bool:
