@@ -23,14 +23,13 @@ def set_later(attribute: str, scope: Scope) -> bool:
         function, statement = current.function, current.statement
         if function is not None and function.name == "__init__" and statement is not None and function.parameters:
             path = f"{function.parameters[0].arg}.{attribute}"
-            places = [n.lineno for n in ast.walk(function.node) if _is_set(n, path)]
+            places = [
+                n.lineno for n in ast.walk(function.node)
+                if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and path_of(n) == path
+            ]  # fmt: skip
             return bool(places) and min(places) >= statement.lineno
         current = current.caller
     return False
-
-
-def _is_set(node: ast.AST, path: str) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and path_of(node) == path
 
 
 def _precedes(scope: Scope, other: Scope, node: ast.AST) -> bool:
