@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 def _of_tensors(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``TensorDataset(x, y)``."""
+    it.records.in_data_sets.update(
+        origin.node for value in args.positional for origin in value.origins if origin.kind in ("factory", "legacy")
+    )
     return Value(
         Kind.OBJECT, data=Obj(None, external="torch.utils.data.TensorDataset", arguments=(tuple(args.positional), {}))
     )

@@ -22,14 +22,22 @@ def set_later(attribute: str, scope: Scope) -> bool:
     while current is not None and current.self_object is scope.self_object:
         function, statement = current.function, current.statement
         if function is not None and function.name == "__init__" and statement is not None and function.parameters:
-            path = f"{function.parameters[0].arg}.{attribute}"
+            owner = function.parameters[0].arg
             places = [
-                n.lineno for n in ast.walk(function.node)
-                if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and path_of(n) == path
-            ]  # fmt: skip
+                n.lineno for n in ast.walk(function.node) if isinstance(n, ast.expr) and _sets(n, owner, attribute)
+            ]
             return bool(places) and min(places) >= statement.lineno
         current = current.caller
     return False
+
+
+def _sets(node: ast.expr, owner: str, attribute: str) -> bool:
+    """``self.name = …``, ``self.register_buffer("name", …)``."""
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Store) and path_of(node) == f"{owner}.{attribute}"
+    if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+        return False
+    return node.args[0].value == attribute and (path_of(node.func) or "").startswith(f"{owner}.register_")
 
 
 def _precedes(scope: Scope, other: Scope, node: ast.AST) -> bool:
