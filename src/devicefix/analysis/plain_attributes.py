@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """The call that a kept tensor comes out of, and the device variable that is at hand there."""
+    """The expression that a kept tensor comes out of, and the device variable that is at hand there."""
 
-    call: ast.Call
+    node: ast.expr
     device: str
-    takes_device: bool
+    takes_device: bool = False
 
     @property
     def change(self) -> Change:
         """What puts the result there."""
-        if self.takes_device:
-            return EditCall(self.call, set_keywords=(("device", self.device),))
-        return AppendToExpression(self.call, f".to({self.device})")
+        if self.takes_device and isinstance(self.node, ast.Call):
+            return EditCall(self.node, set_keywords=(("device", self.device),))
+        return AppendToExpression(self.node, f".to({self.device})")
 
 
 Made = list[tuple["Origin", "Mix"]]  #: factories under an attribute, each with what the attribute meets
@@ -56,7 +56,7 @@ def creation(facts: FileFacts, attribute: TensorAttribute) -> Creation | None:
             return None
         if not constructs(factory) or _read_on_host(facts, node):
             return None
-    return _by_the_factory(facts, made) or _by_a_helper(facts, made)
+    return _by_the_factory(facts, made) or _by_a_helper(facts, made) or _where_it_is_kept(facts, attribute)
 
 
 def _by_the_factory(facts: FileFacts, made: Made) -> Creation | None:
@@ -81,7 +81,34 @@ def _by_a_helper(facts: FileFacts, made: Made) -> Creation | None:
         calls.add(inner.call)
         names.append(_variables(inner.caller, mix))
     call, common = next(iter(calls), None), _common(names)
-    return Creation(call, common[0], False) if len(calls) == 1 and isinstance(call, ast.Call) and common else None
+    return Creation(call, common[0]) if len(calls) == 1 and isinstance(call, ast.Call) and common else None
+
+
+def _where_it_is_kept(facts: FileFacts, attribute: TensorAttribute) -> Creation | None:
+    """The device has a name where a tensor is first kept that was computed from several: that one is moved."""
+    kept: dict[ast.AST, list[list[str]]] = {}
+    for mix in attribute.mixes:
+        for origin in mix.culprit.origins:
+            for first in _first_kept(origin):
+                kept.setdefault(first.node, []).append(_variables(first.scope, mix))
+    statement, names = next(iter(kept.items()), (None, []))
+    common = _common(names)
+    if len(kept) != 1 or not common or not isinstance(statement, ast.Assign) or not facts.here(statement):
+        return None
+    values = [write.value for write in facts.records.writes if write.statement is statement]
+    plain = len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Attribute)
+    if not plain or not all(v.is_tensor and not v.flags & {"leaf", "requires_grad", "parameter"} for v in values):
+        return None
+    return Creation(statement.value, common[0])
+
+
+def _first_kept(origin: Origin) -> Iterator[Origin]:
+    """The attribute that an attribute was computed from, itself if it was computed from others as well."""
+    if origin.under and all(under.kind == "attribute" for under in origin.under):
+        for under in origin.under:
+            yield from _first_kept(under)
+    elif origin.kind == "attribute":
+        yield origin
 
 
 def _variables(scope: Scope, mix: Mix) -> list[str]:
