@@ -120,6 +120,25 @@ def test_what_cannot_be_registered_is_reported(text: str, note: str) -> None:
     assert repaired(text, CODE, unsafe=True) == text
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("self.t = torch.ones(3)", "self.t = torch.ones(3, device=device)", id="one-call"),
+        pytest.param("self.t = make(3)", "self.t = make(3).to(device)", id="helper"),
+        pytest.param("self.t = torch.ones(3) + torch.eye(3)[0]", "self.t = (torch.ones(3) + torch.eye(3)[0]).to(device)", id="two-calls"),
+    ],
+)  # fmt: skip
+def test_a_plain_class_that_knows_the_device(line: str, expected: str) -> None:
+    text = source(
+        "def make(n):\n    return torch.arange(n) / n\n\n\n"
+        f"class Scale:\n    def __init__(self, device):\n        {line}\n        self.device = device\n\n"
+        "    def __call__(self, x):\n        return x * self.t\n\n\n"
+        "def run(device):\n    return Scale(device)(torch.ones(3, device=device))"
+    )
+    assert levels(text, CODE) == ["safe"]
+    assert added(text, CODE) == [expected]
+
+
 def test_a_plain_class_is_reported() -> None:
     text = source(
         "class Scale:\n    def __init__(self):\n        self.t = torch.ones(3)  # !\n\n    def __call__(self, x):\n        return x * self.t\n\n\n"
