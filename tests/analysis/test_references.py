@@ -179,3 +179,23 @@ def test_an_element_of_a_list_that_may_be_empty_is_unsafe() -> None:
 )  # fmt: skip
 def test_device_variables(text: str, expected: str) -> None:
     assert device(source(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("init", "expected"),
+    [
+        pytest.param(("self.fc = nn.Linear(3, 3)", "self.zero = self.make()"), "self.fc.weight.device", id="weight-before"),
+        pytest.param(("self.register_buffer('zero', self.make())", "self.fc = nn.Linear(3, 3)"), None, id="weight-after"),
+        pytest.param(("self.register_buffer('zero', None)", "self.fc = nn.Linear(3, 3)"), "self.fc.weight.device", id="empty-buffer"),
+        pytest.param(("self.zero = self.make()", "self.device = device", "self.fc = nn.Linear(3, 3).to(device)"), None, id="device-after"),
+    ],
+)  # fmt: skip
+def test_what_the_constructor_sets_later_names_nothing(init: tuple[str, ...], expected: str | None) -> None:
+    text = source(
+        "class Net(nn.Module):\n    def __init__(self, device):\n        super().__init__()\n"
+        + "".join(f"        {line}\n" for line in init)
+        + "\n    def make(self):\n        return torch.zeros(2, 3)\n\n    def forward(self, ids):\n"
+        "        return self.fc(self.make())\n\n\n"
+        "def run(device):\n    return Net(device).to(device)(torch.ones(2, device=device))\n"
+    )
+    assert device(text) == expected

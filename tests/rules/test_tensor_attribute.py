@@ -129,6 +129,25 @@ def test_the_tensor_of_a_plain_class_is_moved_where_it_is_used() -> None:
     assert repaired(text, CODE) == text.replace("x * self.t", "x * self.t.to(x.device)")
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("self.t = torch.ones(3)", "self.t = torch.ones(3, device=device)", id="one-call"),
+        pytest.param("self.t = make(3)", "self.t = make(3).to(device)", id="helper"),
+        pytest.param("self.t = torch.ones(3) + torch.eye(3)[0]", "self.t = (torch.ones(3) + torch.eye(3)[0]).to(device)", id="two-calls"),
+    ],
+)  # fmt: skip
+def test_a_plain_class_that_knows_the_device(line: str, expected: str) -> None:
+    text = source(
+        "def make(n):\n    return torch.arange(n) / n\n\n\n"
+        f"class Scale:\n    def __init__(self, device):\n        {line}\n        self.device = device\n\n"
+        "    def __call__(self, x):\n        return x * self.t\n\n\n"
+        "def run(device):\n    return Scale(device)(torch.ones(3, device=device))"
+    )
+    assert levels(text, CODE) == ["safe"]
+    assert added(text, CODE) == [expected]
+
+
 def test_a_plain_class_is_reported_where_several_functions_use_the_tensor() -> None:
     text = source(
         PLAIN_CLASS

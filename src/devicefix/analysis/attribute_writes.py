@@ -12,7 +12,7 @@ from devicefix.analysis.joins import any_element, join
 from devicefix.analysis.module_moves import escape
 from devicefix.analysis.nested_values import map_members
 from devicefix.analysis.ownership import modules_inside
-from devicefix.analysis.values import Kind, Obj, Origin, Value, module_objects
+from devicefix.analysis.values import FILLED_LATER, Kind, Obj, Origin, Value, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Frame
@@ -37,7 +37,7 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     if old is not None and value.kind is Kind.UNKNOWN and value.origins and _held_tensors(old):
         value = value.replace(flags=value.flags | {"likely_tensor"})  # what a file holds takes the place of tensors
     if old is not None and old.has("buffer") and value.is_tensor:
-        value = _new_buffer(frame, obj, value)
+        value = _new_buffer(frame, obj, value.replace(flags=value.flags | (old.flags & FILLED_LATER)))
     elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
         value = value.replace(device=None, origins=())  # the same object wherever it is moved, by whoever owns it
     elif value.is_tensor and not obj.is_module and value.has("buffer") and statement is not None:

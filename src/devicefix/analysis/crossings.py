@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.entered_modules import at_the_call
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.module_devices import lookup, weight_of
 from devicefix.analysis.placement import NewTensor, place_at_creation
@@ -47,9 +48,12 @@ def crossings(facts: FileFacts) -> Iterator[Crossing]:
 
 def _cards(facts: FileFacts) -> Iterator[Crossing]:
     seen: set[tuple[ast.AST, ast.AST | None]] = set()
-    for mix in facts.mixes:
-        one, other = mix.culprit.device, mix.partner.device
-        if one is None or other is None or one.kind != "cuda" or other.kind != "cuda" or not facts.here(mix.node):
+    for met in facts.mixes:
+        one, other = met.culprit.device, met.partner.device
+        if one is None or other is None or one.kind != "cuda" or other.kind != "cuda" or not facts.here(met.node):
+            continue
+        mix = at_the_call(met)
+        if not facts.here(mix.node):
             continue
         if facts.is_stale(mix) or (mix.node, mix.culprit_node) in seen:
             continue

@@ -342,11 +342,18 @@ def ranks_in_use(facts: FileFacts) -> ast.AST | None:
 
 
 def named_cards(facts: FileFacts) -> set[str]:
-    """Every ``cuda:k`` literal of a file."""
-    return {
+    """Every card that a file names by its number: ``"cuda:1"``, ``x.cuda(1)``, ``x.to(1)``, ``torch.device("cuda", 1)``."""
+    texts = {
         node.value for node in facts.nodes(ast.Constant)
         if isinstance(node.value, str) and node.value.startswith("cuda:") and node.value[5:].isdigit()
     }  # fmt: skip
+    for call in facts.nodes(ast.Call):
+        name = last_name(call.func)
+        if name in ("cuda", "to", "device"):
+            given = call.args[-1:] if name == "device" else call.args[:1]
+            given = [*given, *(k.value for k in call.keywords if k.arg in ("device", "index"))]
+            texts |= {f"cuda:{n.value}" for n in given if isinstance(n, ast.Constant) and type(n.value) is int}
+    return texts
 
 
 def in_host_class(facts: FileFacts, node: ast.AST) -> bool:

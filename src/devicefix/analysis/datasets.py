@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.devices import parse_device
@@ -12,13 +13,27 @@ from devicefix.analysis.values import UNKNOWN, Kind, Obj, Value
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame
     from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.values import Origin
 
 
 def _of_tensors(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
     """``TensorDataset(x, y)``."""
+    note_contents(it, args.positional)
     return Value(
         Kind.OBJECT, data=Obj(None, external="torch.utils.data.TensorDataset", arguments=(tuple(args.positional), {}))
     )
+
+
+def note_contents(it: Interpreter, values: Iterable[Value]) -> None:
+    """Note what the tensors are made by that a data set holds."""
+
+    def made(origin: Origin) -> Iterator[ast.AST]:
+        if origin.kind in ("factory", "legacy"):
+            yield origin.node
+        for under in origin.under:
+            yield from made(under)
+
+    it.records.in_data_sets.update(node for value in values for origin in value.origins for node in made(origin))
 
 
 def _subset(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:

@@ -178,6 +178,7 @@ class Records:
     mapped_meetings: list[LoadedMeeting] = field(default_factory=list)  #: the same for loads to the CPU
     mapped_on_host: set[ast.Call] = field(default_factory=set)  #: those that have partners on the CPU as well
     callbacks: list[Callback] = field(default_factory=list)
+    in_data_sets: set[ast.AST] = field(default_factory=set)  #: calls that make what a data set holds
     item_methods: set[FunctionInfo] = field(default_factory=set)  #: through which loaders fetch items
     accelerator_uses: list[AcceleratorUse] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)

@@ -1,4 +1,5 @@
-"""Tensors made when a module is imported, before any device is chosen: they can be moved where they are used."""
+"""Tensors that are moved where they are used: those made when a module is imported, before any device is chosen, and
+those that a data set holds as well."""
 
 from __future__ import annotations
 
@@ -17,14 +18,25 @@ def uses_moved(facts: FileFacts, new: NewTensor) -> list[tuple[ast.expr, str]]:
     name = _name(facts, new.call)
     if not name or _changes(facts, name):
         return []
+    return _at_uses(facts, new, name)
+
+
+def data_moved(facts: FileFacts, new: NewTensor) -> list[tuple[ast.expr, str]]:
+    """The same for what a data set holds, and hands out on the CPU."""
+    return _at_uses(facts, new)
+
+
+def _at_uses(facts: FileFacts, new: NewTensor, name: str = "") -> list[tuple[ast.expr, str]]:
     found: dict[ast.expr, list[str]] = {}
     for mix in new.mixes:
         use = mix.culprit_node
-        if mix.manner == "in_place" or not isinstance(use, ast.expr) or not facts.here(use) or root_name(use) != name:
+        if mix.manner == "in_place" or not isinstance(use, ast.expr) or not facts.here(use):
+            return []
+        if isinstance(use, ast.Starred) or (name and root_name(use) != name):
             return []
         named = [r.device for r in references(mix.scope, mix.partner.device, partners=[mix.partner]) if not r.doubt]
         found[use] = [device for device in found.get(use, named) if device in named]
-    if not all(found.values()) or len({facts.function(use) for use in found}) > 1:
+    if not all(found.values()) or (name and len({facts.function(use) for use in found}) > 1):
         return []  # wanted in several functions: better made on the device once
     ordered = sorted(found.items(), key=lambda item: (item[0].lineno, item[0].col_offset))
     return [(use, devices[0]) for use, devices in ordered]

@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.evidence import path_of
+from devicefix.analysis.own_names import own_nodes
 from devicefix.analysis.references import references
+from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind, Obj, Origin, Scope, Value
 from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
+    from devicefix.analysis.model import FunctionInfo
     from devicefix.analysis.placement import NewTensor
 
 Place = ast.Assign | ast.For
@@ -77,15 +81,16 @@ def sites(facts: FileFacts) -> dict[tuple[Mix, Origin], Site | None]:
     for mix in facts.mixes:
         for origin in mix.culprit.origins:
             if origin.kind in ("factory", "legacy"):
-                found[mix, origin] = _site(places, mix, origin) if places else None
+                found[mix, origin] = _site(facts, places, mix, origin) if places else None
     return found
 
 
 def _places(facts: FileFacts) -> dict[ast.AST, list[Place]]:
-    """Statements that bind the names of a tuple to what a call gives, by function."""
+    """Statements that bind the names of a tuple to what a call gives, or to a tuple with a name, by function."""
     found: dict[ast.AST, list[Place]] = {}
     for place in facts.nodes(ast.Assign, ast.For):
-        if not isinstance(_call(place), (ast.Call, ast.Subscript)) or not _targets(place):
+        kinds = (ast.Call, ast.Subscript, ast.Name) if isinstance(place, ast.Assign) else (ast.Call, ast.Subscript)
+        if not isinstance(_call(place), kinds) or not _targets(place):
             continue
         function = facts.function(place)
         if function is not None:
@@ -104,20 +109,56 @@ def _targets(place: Place) -> list[ast.Name]:
     return [name for name in target.elts if isinstance(name, ast.Name)]
 
 
-def _site(places: dict[ast.AST, list[Place]], mix: Mix, origin: Origin) -> Site | None:
+def _site(facts: FileFacts, places: dict[ast.AST, list[Place]], mix: Mix, origin: Origin) -> Site | None:
     """The innermost place around a meeting at which one tensor arrives that was made elsewhere."""
     calls = {scope.call for scope in chain(origin.scope)}
     for scope in chain(mix.scope):
         for place in places.get(scope.function.node, ()) if scope.function is not None else ():
-            call = _call(place)
+            call, asker = _source(facts, scope, _call(place))
             inside = call in calls
-            if not inside and not _of_plain_object(scope, call):
+            if not inside and not _of_plain_object(asker, call):
                 continue
             names = [target.id for target in _targets(place) if _holds(scope.names.get(target.id), origin)]
             devices = tuple(_devices(scope, place, mix))
             if len(names) == 1 and devices:
                 return Site(place, names[0], devices, not inside)
     return None
+
+
+def _source(facts: FileFacts, scope: Scope, node: ast.expr) -> tuple[ast.expr, Scope]:
+    """The call that gives a tuple, and where it stands: behind a name that is bound once, or behind a parameter."""
+    function = scope.function
+    if not isinstance(node, ast.Name) or function is None:
+        return node, scope
+    if node.id in {p.arg for p in function.parameters}:
+        given = _argument(function, scope.call, node.id)
+        alike = (_argument(function, call, node.id) for call in facts.nodes(ast.Call) if _enters(call, function))
+        if given is None or scope.caller is None or not all(_same_method(given, other) for other in alike):
+            return node, scope  # other calls may give other things than tensors
+        return given, scope.caller
+    bound = [s for s in own_nodes(function.node) if isinstance(s, ast.Assign) and node.id in map(path_of, s.targets)]
+    return (bound[0].value if len(bound) == 1 else node), scope
+
+
+def _argument(function: FunctionInfo, call: ast.AST | None, name: str) -> ast.expr | None:
+    """What a call of a function gives to a parameter."""
+    if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    names = [p.arg for p in function.parameters]
+    position = names.index(name) - (1 if function.cls is not None and not function.is_static else 0)
+    named = next((k.value for k in call.keywords if k.arg == name), None)
+    return named or (call.args[position] if 0 <= position < len(call.args) else None)
+
+
+def _enters(call: ast.Call, function: FunctionInfo) -> bool:
+    return last_name(call.func) == function.name
+
+
+def _same_method(one: ast.expr, other: ast.expr | None) -> bool:
+    """Whether two arguments are calls of a method of one name."""
+    return (
+        isinstance(one, ast.Call) and isinstance(other, ast.Call) and last_name(one.func) == last_name(other.func)
+    )  # fmt: skip
 
 
 def _holds(value: Value | None, origin: Origin) -> bool:

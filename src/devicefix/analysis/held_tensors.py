@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.attributes import declaring_class
 from devicefix.analysis.distributions import is_distribution
+from devicefix.analysis.placement import made_for_the_call
 from devicefix.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def held_tensors(facts: FileFacts) -> Iterator[HeldTensors]:
                 continue
             if origin.under and all(_is_empty(under) for under in origin.under):
                 continue  # a placeholder until the first real value
+            if origin.kind == "collection" and made_for_the_call(origin) and all(map(_is_factory, origin.under)):
+                continue  # they can be made where they are needed
             cls = _class_of(facts, origin)
             if cls is None:
                 continue
@@ -68,6 +71,10 @@ def _is_empty(origin: Origin) -> bool:
     if origin.detail.endswith("tensor"):
         return isinstance(given, (ast.List, ast.Tuple)) and not given.elts
     return isinstance(given, ast.Constant) and given.value == 0
+
+
+def _is_factory(origin: Origin) -> bool:
+    return origin.kind in ("factory", "legacy")
 
 
 def _container(facts: FileFacts, origin: Origin) -> str:

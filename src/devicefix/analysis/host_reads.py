@@ -27,6 +27,11 @@ CONVERTERS: Final = frozenset(
         "pad", "tile",
     }
 )  # fmt: skip
+#: these call the method of that name of a tensor, but convert a list of tensors
+REDUCTIONS: Final = frozenset(
+    {"mean", "sum", "std", "var", "max", "min", "amax", "amin", "argmax", "argmin", "prod", "cumsum", "nansum", "nanstd",
+     "nanmax", "nanmin", "argsort", "sort", "diff"}
+)  # fmt: skip
 GRAD_CONTEXTS = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
@@ -62,7 +67,10 @@ def _converts(read: HostRead) -> bool:
         return not forced or (isinstance(forced[0], ast.Constant) and not forced[0].value)
     if read.value.has("guessed"):
         return False  # the output of unseen code may be an array already
-    return read.how.partition(".")[0] in ("numpy", "np") and read.how.partition(".")[2] in CONVERTERS
+    library, _, name = read.how.partition(".")
+    if name in REDUCTIONS and read.inside and not isinstance(read.argument, ast.GeneratorExp):
+        return library in ("numpy", "np")
+    return library in ("numpy", "np") and name in CONVERTERS
 
 
 def _conversion(facts: FileFacts, reads: list[HostRead]) -> Conversion | None:

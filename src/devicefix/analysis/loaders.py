@@ -47,6 +47,7 @@ def dataset_item(it: Interpreter, frame: Frame, dataset: Value) -> Value:
     if obj.cls is not None:
         method = find_method(it, obj.cls, "__getitem__")
         if method is not None:
+            datasets.note_contents(it, obj.attrs.values())
             index = Value(Kind.NUMBER)
             return call_closure(it, frame, Closure(method), Arguments([index], nodes=[ast.Constant(0)]), dataset)
         return _yielded(it, frame, obj, dataset)

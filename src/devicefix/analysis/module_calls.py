@@ -80,6 +80,9 @@ def call_sequential(it: Interpreter, frame: Frame, node: ast.Call, obj: Obj, arg
     given: ast.expr = args.nodes[0] if args.nodes else ast.Constant(None)
     for child in obj.children:
         if child.kind is not Kind.OBJECT or child.data is obj:
+            if opaque.is_weighted_part(child):
+                parts = Value(Kind.OBJECT, data=obj)
+                opaque.meet_inputs(it, frame, node, parts, node.func, Args([value], nodes=[given]))
             value = Value(Kind.UNKNOWN, device=obj.device or value.device, flags=frozenset({"likely_tensor"}))
             continue
         value = call_instance(it, frame, node, child, Args([value], nodes=[given]))

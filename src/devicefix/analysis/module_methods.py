@@ -15,7 +15,7 @@ from devicefix.analysis.joins import any_element, join, join_all
 from devicefix.analysis.module_moves import move_object
 from devicefix.analysis.tensor_moves import move_target
 from devicefix.analysis.torch_functions import call_function
-from devicefix.analysis.values import NONE, STRING, UNKNOWN, DType, Kind, Obj, Value, module_objects
+from devicefix.analysis.values import FILLED_LATER, NONE, STRING, UNKNOWN, DType, Kind, Obj, Value, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame
@@ -116,7 +116,7 @@ def _members(receiver: Value, obj: Obj, name: str) -> Value:
     """``children()``, ``named_modules()`` and their like: one value stands for all of them, and moves them all."""
     inside = (*obj.attrs.values(), *obj.children)
     members = [receiver] if name.endswith("modules") else [member for v in inside for member in module_objects(v)]
-    element = Value(Kind.MODULE, device=obj.device, items=tuple(members))
+    element = Value(Kind.MODULE, device=obj.device, items=tuple(members), sources=(receiver,))
     if name.startswith("named"):
         element = Value(Kind.SEQUENCE, items=(STRING, element), data="tuple")
     return Value(Kind.SEQUENCE, element=element)
@@ -144,6 +144,8 @@ def _register(it: Interpreter, frame: Frame, receiver: Value, name: str, args: A
         if flag is not None:
             persistent = args.get(2, "persistent") if flag == "buffer" else None
             flags = {flag, "unsaved"} if persistent is not None and persistent.data is False else {flag}
+            if value.kind is Kind.NONE:
+                flags |= FILLED_LATER
             value = value.replace(flags=value.flags | flags, ident=("attr", id(obj), label.data))
         old = obj.attrs.get(label.data)
         if old is not None and frame.conditions and obj is not frame.self_object:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.evidence import path_of
+
 if TYPE_CHECKING:
     from devicefix.analysis.values import Obj, Scope
 
@@ -17,6 +19,30 @@ def placed_later(obj: Obj, scope: Scope) -> bool:
 def placed_earlier(obj: Obj, scope: Scope, node: ast.AST) -> bool:
     """Whether a module is brought to its device before ``node`` is evaluated in ``scope``."""
     return obj.placed is not None and _precedes(obj.placed[0], scope, node)
+
+
+def set_later(attribute: str, scope: Scope) -> bool:
+    """Whether the constructor that ``scope`` runs in, or runs under, sets an attribute only after it."""
+    current: Scope | None = scope
+    while current is not None and current.self_object is scope.self_object:
+        function, statement = current.function, current.statement
+        if function is not None and function.name == "__init__" and statement is not None and function.parameters:
+            owner = function.parameters[0].arg
+            places = [
+                n.lineno for n in ast.walk(function.node) if isinstance(n, ast.expr) and _sets(n, owner, attribute)
+            ]
+            return bool(places) and min(places) >= statement.lineno
+        current = current.caller
+    return False
+
+
+def _sets(node: ast.expr, owner: str, attribute: str) -> bool:
+    """``self.name = …``, ``self.register_buffer("name", …)``."""
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Store) and path_of(node) == f"{owner}.{attribute}"
+    if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+        return False
+    return node.args[0].value == attribute and (path_of(node.func) or "").startswith(f"{owner}.register_")
 
 
 def _precedes(scope: Scope, other: Scope, node: ast.AST) -> bool:

@@ -158,17 +158,29 @@ def _option_for_cpu(call: ast.Call, name: str) -> bool:
 
 
 def several_cards(facts: FileFacts) -> bool:
-    """Whether a file names two cards, or one after the other: ``f"cuda:{i}"`` in a loop over ``i``."""
+    """Whether a file names two cards, or one after the other: ``f"cuda:{i}"`` or ``f"cuda:{i % n}"`` in a loop over
+    ``i``."""
     if len(cuda_sites.named_cards(facts)) > 1:
         return True
-    for node in facts.nodes(ast.JoinedStr, ast.Call):
-        if isinstance(node, ast.Call) and last_name(node.func) not in ("device", "format"):
-            continue
-        card = _card(facts, node)
-        path = _path(card.number) if card is not None else None
-        if path is not None and _one_of_several(facts, node, path):
+    for node in (*facts.nodes(ast.JoinedStr, ast.Call), *facts.nodes(ast.BinOp)):
+        number = _named_number(facts, node)
+        if number is not None and any(_one_of_several(facts, node, name) for name in _names(number)):
             return True
     return False
+
+
+def _named_number(facts: FileFacts, node: ast.expr) -> ast.expr | None:
+    """The number in an expression for a card."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "cuda" and len(node.args) == 1:
+        return None if isinstance(node.args[0], ast.Constant) else node.args[0]  # x.cuda(i)
+    if isinstance(node, ast.Call) and last_name(node.func) not in ("device", "format"):
+        return None
+    card = _card(facts, node)
+    return card.number if card is not None else None
+
+
+def _names(number: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(number) if isinstance(node, ast.Name)}
 
 
 def _one_of_several(facts: FileFacts, value: ast.expr, path: str) -> bool:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.devices import DEFAULT
 from devicefix.analysis.facts import Mix
 from devicefix.analysis.meeting import Operand, meet
-from devicefix.analysis.values import DType, Kind, Value, elements
+from devicefix.analysis.values import DType, Kind, Value, elements, module_objects
 
 if TYPE_CHECKING:
     from devicefix.analysis.frames import Arguments, Frame
     from devicefix.analysis.interpreter import Interpreter
+    from devicefix.analysis.values import Obj
 
 #: modules of other libraries that surely have parameters or state, and are on the CPU until somebody moves them
 WEIGHTED = (
@@ -40,8 +41,10 @@ def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, ow
         return  # what is handed to the machinery of modules is registered, not computed with
     device = module.data.device if module.kind is Kind.OBJECT else module.device
     origins = module.data.origins if module.kind is Kind.OBJECT else ()
-    if device is None and origins and module.data.external.startswith(WEIGHTED):
-        device = DEFAULT
+    if device is None and origins:
+        obj: Obj = module.data
+        if obj.external.startswith(WEIGHTED) or any(map(is_weighted_part, obj.children)):
+            device = DEFAULT
     if device is None or (device.host and not origins) or (module.kind is Kind.MODULE and not module.has("moved")):
         return
     operands: list[Operand] = []
@@ -59,6 +62,16 @@ def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, ow
     )  # fmt: skip
     name = node.func.attr if isinstance(node.func, ast.Attribute) else "the model"
     meet(it, frame, node, name, [(state, owner), *operands], manner="module")
+
+
+def is_weighted_part(module: Value) -> bool:
+    """Whether a module is one of ``model.children()``, of a model with parameters that nobody has moved."""
+    owner = module.sources[0] if module.kind is Kind.MODULE and module.sources else None
+    if owner is None or owner.kind is not Kind.OBJECT or owner.data.device is not None or not owner.data.origins:
+        return False
+    members = module_objects(module)
+    unmoved = all(m.data.stateful and m.data.device is None and m.data.origins for m in members)
+    return owner.data.external.startswith(WEIGHTED) or (bool(members) and unmoved)
 
 
 def note_companions(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> None:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from devicefix import torch_api
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.first_turn import replaced_at_first
-from devicefix.analysis.global_tensors import uses_moved
+from devicefix.analysis.global_tensors import data_moved, uses_moved
 from devicefix.analysis.handed_out import HandedOut, handed_out
 from devicefix.analysis.helper_results import results_moved
 from devicefix.analysis.host_tables import is_host_table
 from devicefix.analysis.met_uses import uses_where_met
-from devicefix.analysis.references import Reference, references, seen_as_tensor
+from devicefix.analysis.moments import set_later
+from devicefix.analysis.references import Reference, references, seen_as_tensor, self_name
 from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
+from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
@@ -91,10 +93,21 @@ def origins_of(value: Value, kind: str) -> Iterator[Origin]:
     for origin in value.origins:
         if origin.kind == kind:
             yield origin
+        elif origin.kind == "collection" and kind in ("factory", "legacy"):
+            yield from (under for under in origin.under if under.kind == kind and made_for_the_call(origin))
         elif origin.kind == "attribute" and kind in ("factory", "legacy"):
             function = origin.scope.function
             if function is not None and not constructs(origin):
                 yield from (under for under in origin.under if under.kind == kind and under.scope.function is function)
+
+
+def made_for_the_call(origin: Origin) -> bool:
+    """Whether all that an attribute holds was made by the function that has just set it, or by its helpers, at a call:
+    ``self.hidden = self.init_hidden()`` at the head of ``forward``."""
+    function = origin.scope.function
+    if function is None or constructs(origin) or not origin.under:
+        return False
+    return all(any(s.function is function for s in chain(under.scope)) for under in origin.under)
 
 
 def constructs(origin: Origin) -> bool:
@@ -119,6 +132,10 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
     trouble = refuses_device(new.call)
     if trouble and not _drawn_there(facts, new):
         placement.note = trouble
+        return placement
+    if new.call in facts.records.in_data_sets:
+        placement.uses = data_moved(facts, new)
+        placement.note = "a data set holds it as well, which belongs on the CPU: move it where it is used"
         return placement
     placement.handed_out = handed_out(facts, new, kept=True)
     if placement.handed_out:
@@ -284,6 +301,9 @@ def _sizes(origin: Origin) -> list[Value]:
 
 def _holds(reference: Reference, scope: Scope) -> bool:
     """Whether a reference is a tensor (or unknown) in another context as well."""
+    owner, _, rest = reference.device.partition(".")
+    if rest and owner == self_name(scope) and set_later(rest.partition(".")[0], scope):
+        return False  # the constructor calls as well, before there is such an attribute
     if reference.kind == "variable" or not reference.owner:
         return True
     name = reference.owner.partition("[")[0].partition(".")[0]

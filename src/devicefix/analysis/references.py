@@ -12,10 +12,10 @@ from devicefix.analysis.device_arguments import as_device
 from devicefix.analysis.devices import Device, parse_device, same
 from devicefix.analysis.evidence import Evidence
 from devicefix.analysis.joins import any_element
-from devicefix.analysis.moments import placed_later
+from devicefix.analysis.moments import placed_later, set_later
 from devicefix.analysis.ownership import holds_parameters
 from devicefix.analysis.tree_index import last_name
-from devicefix.analysis.values import DType, Kind, Scope, Value
+from devicefix.analysis.values import FILLED_LATER, DType, Kind, Scope, Value
 
 if TYPE_CHECKING:
     from devicefix.analysis.model import FunctionInfo
@@ -181,15 +181,19 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
     for attribute, value in obj.attrs.items():
         if value.flags & DOUBTS:
             continue
-        if (
-            value.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN)
-            and _names_device(attribute, value)
-            and as_device(value) == device
-        ):
+        if value.kind not in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN) or as_device(value) != device:
+            continue
+        if set_later(attribute, scope):
+            continue
+        if _names_device(attribute, value):
             yield Reference(f"{name}.{attribute}", "", "variable", None, 320)
+        elif value.kind is Kind.UNKNOWN and attribute.isidentifier():
+            yield Reference(f"{name}.{attribute}", "", "variable", None, 991)  # was used as one, whatever its name
     building = obj.device is not None and _is_being_built(scope)
     if obj.is_module and not building and not placed_later(obj, scope):
         for owner, floating, rank in weights(obj, device, name, scope=scope):
+            if set_later(owner.split(".")[1], scope):
+                continue
             yield Reference(f"{owner}.device", owner, "weight", floating, rank)
     if obj.cls is not None and not obj.is_module and not building and any(map(_is_optimizer, obj.cls.node.bases)):
         from devicefix.analysis.parameter_data import held_device
@@ -222,7 +226,7 @@ def weights(
     Each with whether it is floating, and its rank.
     """
     for attribute, value in obj.attrs.items():
-        if attribute.startswith("<") or value.flags & DOUBTS:
+        if attribute.startswith("<") or value.flags & (DOUBTS | FILLED_LATER):
             continue
         here = f"{path}.{attribute}"
         if value.is_tensor and (value.has("parameter") or value.has("buffer")):

@@ -222,6 +222,7 @@ NO_FLAGS: frozenset[str] = frozenset()
 MAYBE_NONE = frozenset({"maybe_none"})
 #: flags that a value derived from a tensor keeps
 KEPT_FLAGS = frozenset({"explicit_dtype", "maybe_none", "guessed"})
+FILLED_LATER = frozenset({"filled_later"})  #: of a buffer: it is None until some method sets it
 OVERWRITTEN = frozenset({"overwritten"})  #: of a list: members were replaced, by ones on another device perhaps
 
 

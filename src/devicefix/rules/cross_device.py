@@ -86,7 +86,8 @@ what `load_state_dict` copies, and not for moving averages, codebooks or statist
 """,
     fix_safety="""
 The fix copies one operand to the other by relation (`b.to(a.device)`), or creates the scratch with `device=x.device`.
-It writes no card number, so it is right for any split, and does nothing where both are on one card. It is safe.
+It writes no card number, so it is right for any split, and does nothing where both are on one card. It is safe. What
+enters a module on another card is copied where the module is called, not inside it.
 
 What was brought to the CPU on purpose, and a stale `self.device`, are reported only: the remedy is a choice. A file is
 read to the device of the tensors that it meets, if that has a name there and nothing else needs them on the CPU; where

@@ -111,8 +111,9 @@ and the two meet in an operation that combines dtypes. Integer ranges, masks and
 
 A helper that makes its tensor of numbers alone knows no device. Where its result is one tensor, and a caller further
 out has a tensor that it meets, the result is moved there. What a replay memory or a data set hands out in a tuple is
-moved where the tuple is taken apart, and a constant of the module where the one function that needs it uses it. So is
-any other tensor that nobody could create on a device.
+moved where the tuple is taken apart, also in another function that is given it. A constant of the module that
+one function needs, and what a data set holds as well, is moved where it is used. So is any other tensor that nobody
+could create on a device.
 
 It is unsafe when a `device` parameter has to be threaded through a helper function, or when the reference is an
 element of a list that may be empty.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.attributes import attributes_met, built_in_constructor
 from devicefix.analysis.host_tables import moved_result
 from devicefix.analysis.lookups import Lookup, is_lookup_table, lookups
+from devicefix.analysis.plain_attributes import creation
 from devicefix.codemods.changes import AppendToExpression, Change, Unwrap
 from devicefix.findings import Finding, Fix
 from devicefix.rules.base import Example, Rule
@@ -64,8 +65,11 @@ def _plain_classes(facts: FileFacts) -> Iterator[Finding]:
             f"`{attribute.cls.name}` is no module, so nothing moves it: give it a device, "
             "or move the table where it is used"
         )
+        made = creation(facts, attribute) if len(mixes) == len(attribute.mixes) else None
+        repair = fix(f"create it on `{made.device}`", made.change) if made is not None else None
         node = built[0].statement or attribute.cls.node
-        yield finding(facts, CODE, NAME, node, message, note=note, related=((mix.node, "indexed here"),))
+        related = ((mix.node, "indexed here"),)
+        yield finding(facts, CODE, NAME, node, message, fix=repair, note=note, related=related)
 
 
 RULE = Rule(
@@ -86,7 +90,8 @@ table that is on the CPU on purpose stays there, and the index comes back: `tabl
 result is seen to be read on the host, is moved, or is stored into; else it is unsafe, since the result may be needed
 on the device. On the CPU nothing changes in any of these.
 
-There is no fix for a table that is an attribute of a class other than a module: the class has to be told the device.
+A table that is an attribute of a class other than a module is created on the device where the constructor knows that,
+as a parameter or an attribute. Else there is no fix: the class has to be told the device.
 """,
     check=check,
     examples=(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.facts import Step
+from devicefix.analysis.module_devices import lookup
 from devicefix.analysis.order import LateMove, Steps, meeting_nodes
 from devicefix.analysis.ownership import Ownership
 from devicefix.analysis.reorder import Refusal, Reordering, enclosing_block, moved_up, same_block
@@ -99,8 +100,32 @@ def _message(late: LateMove) -> str:
 
 
 def _order(facts: FileFacts, late: LateMove) -> Reordering | Refusal:
-    """The way to bring the move before what it should precede."""
-    nodes = meeting_nodes(late.before.scope, late.before.node, late.move.scope, late.move.node)
+    """The way to bring the move before what it should precede; that is the optimizer, or at least the load of its
+    state."""
+    found = _before_step(facts, late, late.before)
+    if isinstance(found, Refusal) and late.resume is not None:
+        instead = _before_step(facts, late, late.resume)
+        if isinstance(instead, Reordering) and not _runs_a_model(late.resume):
+            return instead
+    return found
+
+
+def _runs_a_model(resume: Step) -> bool:
+    """Whether the function that loads the state also calls a module, or an attribute that may be one."""
+    function = resume.scope.function
+    if function is None:
+        return False
+    for node in ast.walk(function.node):
+        path = path_of(node.func) if isinstance(node, ast.Call) else None
+        if path is not None and (value := lookup(resume.scope, path)) is not None and value.is_module:
+            return True
+        if path is not None and path.rpartition(".")[2] in ("backward", "step"):
+            return True
+    return False
+
+
+def _before_step(facts: FileFacts, late: LateMove, step: Step) -> Reordering | Refusal:
+    nodes = meeting_nodes(step.scope, step.node, late.move.scope, late.move.node)
     if late.kind == "use" and nodes is not None and nodes[1] is not late.move.node:
         return _before_first_mention(facts, late)
     if nodes is None or not all(facts.here(node) for node in nodes):
@@ -167,8 +192,9 @@ order, and only where the move can simply be put first: both stand in one block,
 model. Where it would take more than that, the rule says nothing about an order that works.
 """,
     fix_safety="""
-The fix puts the statement that moves the model before the one that should follow it. It is safe when nothing in
-between runs the model, asks where it is, hands it to other code, or sets a name that the move needs.
+The fix puts the statement that moves the model before the one that should follow it: the optimizer, or, where that is
+made in another place, the call that loads its state. It is safe when nothing in between runs the model, asks where it
+is, hands it to other code, or sets a name that the move needs.
 
 There is no fix where the two stand in different functions or blocks, where the move is part of a larger statement, or
 where the model runs in between.

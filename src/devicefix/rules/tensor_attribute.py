@@ -20,7 +20,7 @@ from devicefix.analysis.buffers import (
 from devicefix.analysis.lookups import is_lookup_table
 from devicefix.analysis.met_uses import uses_as_tensor
 from devicefix.analysis.plain_attributes import creation, where_used
-from devicefix.codemods.changes import AppendToExpression, EditCall
+from devicefix.codemods.changes import AppendToExpression
 from devicefix.findings import Finding, Fix
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -81,12 +81,7 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
         message = f"`self.{attribute.name}` is created on the CPU, but meets {other_side(mix)}, {where(mix)}"
         made = creation(facts, attribute)
         if made is not None:
-            change = (
-                EditCall(made.call, set_keywords=(("device", made.device),))
-                if made.takes_device
-                else AppendToExpression(made.call, f".to({made.device})")
-            )
-            repair = fix(f"create it on `{made.device}`", change)
+            repair = fix(f"create it on `{made.device}`", made.change)
             yield finding(facts, CODE, NAME, node, message, fix=repair, related=((mix.node, "they meet here"),))
             return
         uses = where_used(facts, attribute)
@@ -148,8 +143,9 @@ key to `state_dict`, so checkpoints from before still load. An earlier `self.nam
 converted; later assignments then update the buffer.
 
 In a class that is no module nothing moves the tensor. Where the constructor knows the device, as a parameter or an
-attribute, the tensor is created there; else it is moved in the one function that uses it. So is an attribute that is
-not always a tensor, if a method is called on it there that only tensors have.
+attribute, the tensor is created there, and the result of a helper that makes it of numbers is moved there; else it is
+moved in the one function that uses it. So is an attribute that is not always a tensor, if a method is called on it
+there that only tensors have.
 
 There is no fix for tensors that require grad or are computed from parameters, for other attributes that also hold
 other kinds of values, that are set before `super().__init__()`, or that a class attribute or a property shadows, and
