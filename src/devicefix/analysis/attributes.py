@@ -42,7 +42,10 @@ def attributes_met(facts: FileFacts, kind: str = "attribute") -> Iterator[Tensor
             )
             entry.mixes.append(mix)
     for entry in found.values():
-        entry.writes = writes_of(facts, entry.cls, entry.name)
+        writes = writes_of(facts, entry.cls, entry.name)
+        entry.writes = [
+            w for w in writes if not w.value.has("parameter")
+        ] or writes  # those of another branch are right
     yield from sorted(found.values(), key=lambda a: (a.cls.node.lineno, _first_line(a)))
 
 

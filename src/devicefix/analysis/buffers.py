@@ -107,6 +107,8 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
     for node in attribute.cls.walk():
         if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
             return "it is deleted somewhere"
+        if _registers(node, attribute.name):
+            return "elsewhere the class registers it as a buffer, so here it may stay on the CPU on purpose"
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -115,6 +117,14 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
             if any(path_of(a) == f"self.{attribute.name}" for a in node.args):
                 return "a parameter is made from it"
     return ""
+
+
+def _registers(node: ast.AST, name: str) -> bool:
+    """``self.register_buffer("name", …)``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+        return False
+    first = node.args[0]
+    return node.func.attr == "register_buffer" and isinstance(first, ast.Constant) and first.value == name
 
 
 def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[Assignment]) -> list[Change]:

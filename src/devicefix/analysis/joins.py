@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
 
 
+#: what a module owns
+REGISTERED = frozenset({"parameter", "buffer"})
+
+
 def merge_origins(values: Iterable[Value]) -> tuple[Origin, ...]:
     """All origins of some values, each once, in order."""
     seen: dict[int, Origin] = {}
@@ -43,12 +47,18 @@ def join(a: Value, b: Value) -> Value:
         return _join_kinds(a, b)
     kind = a.kind
     if kind is Kind.TENSOR:
+        owned_a, owned_b = bool(a.flags & REGISTERED), bool(b.flags & REGISTERED)
         return Value(
             kind,
             device=devices.join(a.device, b.device),
             dtype=a.dtype if a.dtype is b.dtype else DType.UNKNOWN,
             rank=_join_ranks(a.rank, b.rank),
-            origins=merge_origins((a, b)) if a.origins is not b.origins else a.origins,
+            # what a module owns goes along with it, so only the other one can be left behind
+            origins=a.origins
+            if a.origins is b.origins or owned_b > owned_a
+            else b.origins
+            if owned_a > owned_b
+            else merge_origins((a, b)),
             ident=a.ident if a.ident == b.ident else None,
             sources=a.sources if a.sources == b.sources else (),
             # properties hold only on both paths, doubts (maybe_none) on either
@@ -93,10 +103,9 @@ def _join_ranks(a: int | None, b: int | None) -> int | None:
 
 def _registered(a: Value, b: Value) -> frozenset[str]:
     """A parameter on one path and a buffer on the other: either way the module owns it."""
-    registered = {"parameter", "buffer"}
-    if a.flags & b.flags & registered:
+    if a.flags & b.flags & REGISTERED:
         return NO_FLAGS  # the same on both paths
-    return frozenset({"buffer"}) if a.flags & registered and b.flags & registered else NO_FLAGS
+    return frozenset({"buffer"}) if a.flags & REGISTERED and b.flags & REGISTERED else NO_FLAGS
 
 
 def _join_kinds(a: Value, b: Value) -> Value:

@@ -105,6 +105,8 @@ def combine(
     others = [v for v in values if not v.is_tensor and v.kind not in NUMERIC]
     if rank == 0 and others:
         rank = None
+        if device is not None and getattr(device, "host", False):
+            device = None  # the other may be a tensor with dimensions, and then the result is where that is
     # the origin matters only while the result is still where the factory put it
     relevant = [v for v in tensors if v.device == device or (v.device is not None and v.device.host)]
     keeps = isinstance(device, object) and device is not None and getattr(device, "host", False)

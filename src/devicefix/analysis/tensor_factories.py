@@ -35,10 +35,13 @@ def create(
     if _is_empty(short, args):
         flags.add("empty")
     sources = tuple(source for value in args.every() for source in sources_of(value))
-    if short in ("normal", "as_tensor", "asarray") and "device" not in args.keywords:
-        tensors = [v for v in args.positional if v.is_tensor and v.rank != 0]
-        if tensors:
-            return tensors[0].replace(dtype=dtype if explicit else tensors[0].dtype, flags=frozenset(flags))
+    if short == "normal" and args.get(2, "size") is None:  # of tensors: it stays where they are, and takes no `device`
+        pattern = next((v for v in args.every() if v.is_tensor), Value(Kind.TENSOR, dtype=DType.FLOAT))
+        return pattern.replace(ident=("new", node), flags=frozenset(flags))
+    if short in ("as_tensor", "asarray") and "device" not in args.keywords:
+        given = args.get(0)
+        if given is not None and given.is_tensor and given.rank != 0:
+            return given.replace(dtype=dtype if explicit else given.dtype, flags=frozenset(flags))
     given = args.keywords.get("device")
     if given is None and fact.device and "device" in fact.parameters:
         given = args.get(fact.parameters.index("device"))

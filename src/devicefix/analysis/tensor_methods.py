@@ -52,20 +52,10 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
         return _new(receiver, args, name)
     if name == "new":
         return receiver.replace(rank=None, ident=None, flags=frozenset())
-    if name in (
-        "clone",
-        "detach",
-        "contiguous",
-        "requires_grad_",
-        "data",
-        "pin_memory",
-        "share_memory_",
-        "retain_grad",
-    ):
+    if name in ("requires_grad_", "share_memory_"):  # the same object: a parameter stays one
+        return receiver.replace(flags=receiver.flags | {"requires_grad"}) if name == "requires_grad_" else receiver
+    if name in ("clone", "detach", "contiguous", "data", "pin_memory", "retain_grad"):
         flags = receiver.flags & NO_DTYPE_CHANGE
-        if name == "requires_grad_":
-            flags |= {"requires_grad"} | (receiver.flags & {"leaf"})
-            return receiver.replace(flags=flags)
         return receiver.replace(flags=flags, ident=("same", receiver.ident) if receiver.ident else None)
     if name == "register_hook":
         return gradient_hooks.register(it, frame, node, receiver, args)

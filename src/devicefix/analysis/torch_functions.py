@@ -140,8 +140,8 @@ def _result(fact: Function, args: Arguments, values: list[Value], device: Device
         given = args.get(fact.parameters.index(parameter) if parameter in fact.parameters else -1, parameter)
         if given is not None and not given.is_tensor:
             returns = other
-    if returns == "self" and values and values[0].is_tensor:
-        result = values[0]
+    if (returns == "self" or fact.in_place) and values and values[0].is_tensor:
+        result = values[0]  # the same object: a parameter stays one
         if device is not None and result.device is not None and result.device.host and not device.host:
             result = result.replace(device=device, origins=())
         if fact.name.endswith("requires_grad_"):
@@ -213,7 +213,8 @@ def _tensor_result(
         dtype = DType.FLOAT
     first = tensors[0]
     rank = result_rank(fact, args, first, values, device)
-    result = combine(tensors, device, dtype=dtype)
+    unknown = [v for v in args.every() if v.kind is Kind.UNKNOWN] if fact.mixing == "same" else []
+    result = combine([*tensors, *unknown], device, dtype=dtype)
     flags = result.flags
     if asked is not None or fact.output_dtype in ("bool", "int") or fact.name in torch_api.DTYPE_METHODS:
         flags |= {"explicit_dtype"}
