@@ -43,9 +43,8 @@ def attributes_met(facts: FileFacts, kind: str = "attribute") -> Iterator[Tensor
             entry.mixes.append(mix)
     for entry in found.values():
         writes = writes_of(facts, entry.cls, entry.name)
-        entry.writes = [
-            w for w in writes if not w.value.has("parameter")
-        ] or writes  # those of another branch are right
+        # what another branch registers is right
+        entry.writes = [w for w in writes if not (w.value.is_tensor and w.value.has("parameter"))] or writes
     yield from sorted(found.values(), key=lambda a: (a.cls.node.lineno, _first_line(a)))
 
 
