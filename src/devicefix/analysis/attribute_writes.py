@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import distributions
-from devicefix.analysis.classes import has_unseen_base, is_record_class
+from devicefix.analysis.classes import find_method, has_unseen_base, is_record_class
 from devicefix.analysis.facts import AttributeWrite
 from devicefix.analysis.joins import any_element, join
 from devicefix.analysis.module_moves import escape
@@ -33,6 +33,8 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
     old = obj.attrs.get(name)
     if value.is_module and not obj.is_module and obj.cls is not None and has_unseen_base(it, obj.cls):
         escape(it, [value])  # the base may be a module, or place what its instances hold
+    if value.is_tensor and obj.cls is not None and find_method(it, obj.cls, "__setattr__") is not None:
+        value = value.replace(device=None, origins=())  # it may be moved as it is kept
     it.records.writes.append(AttributeWrite(obj, name, value, statement, frame.scope()))
     if old is not None and value.kind is Kind.UNKNOWN and value.origins and _held_tensors(old):
         value = value.replace(flags=value.flags | {"likely_tensor"})  # what a file holds takes the place of tensors

@@ -40,11 +40,7 @@ class DeviceVariables:
         ``map_location=p``."""
         found: set[str] = set()
         for node in self.facts.nodes(ast.Call):
-            last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            values = [k.value for k in node.keywords if k.arg in ("device", "map_location")]
-            if last in ("to", "device") and node.args:
-                values.append(node.args[0])
-            for value in values:
+            for value in _places(node):
                 path = path_of(value)
                 if (path is not None and not path.endswith((".device", ".dtype"))) or path in (
                     "self.device",
@@ -163,6 +159,8 @@ class DeviceVariables:
                 if isinstance(n, ast.Attribute) and path_of(n) == path and isinstance(n.ctx, ast.Store)
             ]
             if not written:
+                if cls.bases and function.name not in (name, "__init__") and self._trusts(cls, path):
+                    return DeviceVariable(path, "self")
                 continue
             if function.name == "__init__" and min(w.lineno for w in written) >= getattr(node, "lineno", 0):
                 continue
@@ -186,6 +184,12 @@ class DeviceVariables:
                 ):
                     return DeviceVariable(path, "self")
         return None
+
+    @staticmethod
+    def _trusts(cls: ast.ClassDef, path: str) -> bool:
+        """Whether a class moves something to an attribute, which it inherits then."""
+        calls = (node for node in ast.walk(cls) if isinstance(node, ast.Call))
+        return any(path_of(value) == path for call in calls for value in _places(call))
 
     def _says_where(self, cls: ast.ClassDef, name: str) -> bool:
         """Whether a class has a property of that name that returns where something is."""
@@ -258,6 +262,13 @@ class DeviceVariables:
                 continue
             break
         return last, "after"
+
+
+def _places(call: ast.Call) -> list[ast.expr]:
+    """What stands where a device belongs among the arguments of a call."""
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    values = [k.value for k in call.keywords if k.arg in ("device", "map_location")]
+    return [*values, call.args[0]] if last in ("to", "device") and call.args else values
 
 
 def _holder(path: str) -> bool:

@@ -108,8 +108,11 @@ def _run_module(it: Interpreter, module: ModuleInfo) -> None:
 def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
     functions, found = _definitions(module)
     modules = [cls for cls in found if classes.is_module_class(it, cls)]
-    for cls in modules:
-        _run_class(it, cls, module_class=True)
+    runs = [_ClassRun(it, cls, module_class=True) for cls in modules]
+    for run in runs:
+        run.steps()
+    for run in runs:
+        run.other_methods()
     called = it.relevance.called if it.relevance is not None else _called_names(module)
     # callers first: what they call is then seen with real arguments
     for wanted in (False, True):
@@ -118,7 +121,9 @@ def _run_unreached(it: Interpreter, module: ModuleInfo) -> None:
                 run_function(it, info)
     for cls in found:
         if cls not in modules:  # a class inside a function is known for a module only once that function was run
-            _run_class(it, cls, module_class=classes.is_module_class(it, cls))
+            other = _ClassRun(it, cls, module_class=classes.is_module_class(it, cls))
+            other.steps()
+            other.other_methods()
     for info, names in list(it.pending):
         if _unreached(it, info.node):
             run_function(it, info, names)
@@ -157,29 +162,49 @@ def _called_names(module: ModuleInfo) -> set[str]:
     return Reader(module.tree).called
 
 
-def _run_class(it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
-    """Run the methods of a class on an instance that nobody has made."""
-    root = symbol(("root", cls.node))
-    if module_class and host_transforms.only_in_data_sets(it, cls):
-        module_class, host = False, True  # it meets what is on the CPU, as all in there
-    else:
-        host = classes.is_host_class(it, cls) or (not module_class and classes.is_test_class(it, cls))
-    obj: Obj | None = None
-    names = [n for n in STEPS if n in cls.methods] + [n for n in cls.methods if n not in STEPS]
-    for name in names:
-        info = cls.methods[name]
-        if not it.matters(info.node):
-            continue
-        if name == "__init__" or (info.node in it.interpreted and not (module_class and name in STEPS)):
-            continue
-        if obj is None:
-            obj = _assumed_instance(it, cls, root if module_class else None)
-            if info.node in it.interpreted and not (module_class and name in STEPS):
-                continue  # the constructor calls it, and nobody else was seen to
-        device = None if host or name in HOST_FUNCTIONS or name.startswith("test") else root
-        _run_method(it, info, obj, device)
-    if obj is None and "__init__" in cls.methods and _unreached(it, cls.methods["__init__"].node):
-        _assumed_instance(it, cls, root if module_class else None)
+class _ClassRun:
+    """Runs the methods of a class on an instance that nobody has made."""
+
+    def __init__(self, it: Interpreter, cls: ClassInfo, *, module_class: bool) -> None:
+        self.it = it
+        self.cls = cls
+        self.device = symbol(("root", cls.node))
+        if module_class and host_transforms.only_in_data_sets(it, cls):
+            module_class, host = False, True  # it meets what is on the CPU, as all in there
+        else:
+            host = classes.is_host_class(it, cls) or (not module_class and classes.is_test_class(it, cls))
+        self.is_module = module_class
+        self.host = host
+        self.obj: Obj | None = None
+
+    def steps(self) -> None:
+        """What frameworks and modules call, and the constructor."""
+        for name in STEPS:
+            if name in self.cls.methods:
+                self._run(name, always=self.is_module)
+        builder = self.cls.methods.get("__init__")
+        if self.obj is None and builder is not None and _unreached(self.it, builder.node):
+            self._instance()
+
+    def other_methods(self) -> None:
+        """The rest, unless somebody was seen to call it: a constructor, perhaps, before anything is moved."""
+        for name in self.cls.methods:
+            if name not in STEPS and name != "__init__":
+                self._run(name, always=False)
+
+    def _run(self, name: str, *, always: bool) -> None:
+        it, info = self.it, self.cls.methods[name]
+        if not it.matters(info.node) or (info.node in it.interpreted and not always):
+            return
+        obj = self.obj or self._instance()
+        if info.node in it.interpreted and not always:
+            return  # the constructor calls it, and nobody else was seen to
+        host = self.host or name in HOST_FUNCTIONS or name.startswith("test")
+        _run_method(it, info, obj, None if host else self.device)
+
+    def _instance(self) -> Obj:
+        self.obj = _assumed_instance(self.it, self.cls, self.device if self.is_module else None)
+        return self.obj
 
 
 def _assumed_instance(it: Interpreter, cls: ClassInfo, root: Device | None) -> Obj:

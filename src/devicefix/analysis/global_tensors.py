@@ -7,6 +7,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.references import references
+from devicefix.analysis.tree_index import root_name
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
@@ -68,15 +69,3 @@ def _changes(facts: FileFacts, name: str) -> bool:
         ):
             return True
     return any(name in node.names for node in facts.nodes(ast.Global))
-
-
-def root_name(node: ast.expr) -> str:
-    """``NAME`` of ``NAME``, ``NAME[0]``, ``NAME.view(1, 3)``."""
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value
-        elif isinstance(node, (ast.Attribute, ast.Subscript)):
-            node = node.value
-        else:
-            return ""
-    return node.id

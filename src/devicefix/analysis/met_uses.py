@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
-from devicefix.analysis.global_tensors import root_name
 from devicefix.analysis.references import Reference, references
+from devicefix.analysis.tree_index import root_name
 from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ class Unification:
 
 def unify(facts: FileFacts) -> Iterator[Unification]:
     """Every site that names CUDA outright, with its repair."""
-    if _is_test_file(facts):
+    if is_test_file(facts):
         return  # tests are written for the machines that they run on
     sites = [s for s in cuda_sites.cuda_sites(facts) if not cuda_sites.in_host_class(facts, s.node)]
     if not sites:
@@ -69,7 +69,8 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
     yield from _fold_guards(facts, variables, [s for s in sites if s.guard is not None])
 
 
-def _is_test_file(facts: FileFacts) -> bool:
+def is_test_file(facts: FileFacts) -> bool:
+    """Whether a file holds tests, by its name and what is in it."""
     name = facts.path.name
     if not (name.startswith("test_") or name.endswith("_test.py") or facts.path.parent.name in ("test", "tests")):
         return False

@@ -29,6 +29,13 @@ WEIGHTED = (
 PLACING = frozenset({"device_map", "device", "load_in_8bit", "load_in_4bit", "quantization_config", "max_memory"})
 
 
+#: words in the names of methods that bring inputs to a device, or put them away
+HANDLING = frozenset(
+    {"preprocess", "postprocess", "process", "prepare", "collate", "tokenize", "load", "save", "set", "log", "record",
+     "push", "store", "move", "transfer", "send", "device"}
+)  # fmt: skip
+
+
 def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, owner: ast.expr, args: Arguments) -> None:
     """Inputs of a module meet its parameters; only what is surely meant for them counts.
 
@@ -39,6 +46,8 @@ def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, ow
 
     if isinstance(node.func, ast.Attribute) and (node.func.attr in MODULE_METHODS or node.func.attr.startswith("_")):
         return  # what is handed to the machinery of modules is registered, not computed with
+    if isinstance(node.func, ast.Attribute) and not HANDLING.isdisjoint(node.func.attr.lower().split("_")):
+        return
     device = module.data.device if module.kind is Kind.OBJECT else module.device
     origins = module.data.origins if module.kind is Kind.OBJECT else ()
     if device is None and origins:

@@ -9,6 +9,8 @@ from devicefix.analysis.devices import CPU
 from devicefix.analysis.joins import any_element, join
 from devicefix.analysis.loaders import item, named_part
 from devicefix.analysis.meeting import meet, meet_loaded
+from devicefix.analysis.module_moves import escape
+from devicefix.analysis.tree_index import root_name
 from devicefix.analysis.values import OVERWRITTEN, UNKNOWN, DType, Kind, Value
 
 if TYPE_CHECKING:
@@ -155,6 +157,8 @@ def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, no
                 meet(it, frame, target, "index_put_", [(base, target.value), (value, node)], manner="in_place")
         return
     key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    if value.is_module and _is_shared(frame, root_name(target)):
+        escape(it, [value])  # whoever takes it out may move it
     if base.kind in (Kind.SEQUENCE, Kind.MAPPING):
         if base.kind is Kind.MAPPING and key is not None:
             known = dict(base.items) if isinstance(base.items, dict) else {}
@@ -185,6 +189,11 @@ def store(it: Interpreter, frame: Frame, target: ast.Subscript, value: Value, no
         from devicefix.analysis.instance_items import store_item
 
         store_item(it, frame, base, key, value)
+
+
+def _is_shared(frame: Frame, name: str) -> bool:
+    """Whether a function does not bind a name, but its module does."""
+    return frame.function is not None and name not in frame.function.locals and name in frame.module.bindings
 
 
 def _slice_replaced(base: Value, part: ast.Slice, value: Value) -> Value:

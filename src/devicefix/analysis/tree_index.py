@@ -56,6 +56,18 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def root_name(node: ast.expr) -> str:
+    """``NAME`` of ``NAME``, ``NAME[0]``, ``NAME.view(1, 3)``."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        else:
+            return ""
+    return node.id
+
+
 class TreeIndex:
     """Parents and nodes by type."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.loads import Load, is_settled, location, open_loads
+from devicefix.analysis.one_device import is_test_file
 from devicefix.codemods.changes import EditCall
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -41,7 +42,7 @@ def check(facts: FileFacts) -> Iterator[Finding]:
                 message,
                 note="where the tensors should go is written in the wrong place",
             )
-        elif (load.states or load.meetings) and not is_settled(facts, load):
+        elif (load.states or load.meetings) and not is_settled(facts, load) and not is_test_file(facts):
             yield _open(facts, load)
 
 
@@ -80,9 +81,8 @@ a CUDA device"), and on a machine with several, every process reads it onto the 
 tensors shall go instead.
 
 Loads are reported whose result reaches a `load_state_dict`, or meets tensors on a device; a whole module meets what
-it is called with. Loads under a test for the
-card, beside a branch that has `map_location`, of files that the same function has just saved, in data sets, and of
-PyTorch's own published weights are left alone.
+it is called with. Loads under a test for the card, beside a branch that has `map_location`, of files that the same
+function has just saved, in data sets, in files with tests, and of PyTorch's own published weights are left alone.
 """,
     fix_safety="""
 What only goes into `load_state_dict` is copied from wherever it is: `map_location=device` where a device variable is
