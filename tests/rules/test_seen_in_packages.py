@@ -92,7 +92,7 @@ def test_a_draw_from_tensors_is_where_they_are(call: str) -> None:
 @pytest.mark.parametrize("call", ["torch.normal(0.0, 1.0, (4, 3))", "torch.normal(mean=0.0, std=1.0, size=(4, 3))"])
 def test_a_draw_from_numbers_is_on_the_cpu(call: str) -> None:
     [line] = added(source(NORMAL.format(call)), "DVF201")
-    assert line == f"z = {call[:-1]}, device=mean.device)"
+    assert line.startswith(f"z = {call[:-1]}, device=mean.device")
 
 
 SUM = """
