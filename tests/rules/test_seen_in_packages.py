@@ -249,3 +249,27 @@ def test_resume(tmp_path):
 def test_tests_load_what_they_have_saved(name: str, expected: list[str]) -> None:
     result = check_source(SourceText.from_text(source(LOAD), name))
     assert [finding.code for finding in result.findings] == expected
+
+
+CAPTURED = """
+{0}
+
+
+def warm_up(module, example):
+    x = torch.zeros_like(example).cuda()
+    {1}
+    return module(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("import tensorrt as trt", "pass"),
+        ("", "graph = torch.cuda.CUDAGraph()"),
+        ("", "module = torch.cuda.make_graphed_callables(module, (x,))"),
+    ],
+)
+def test_code_that_has_no_use_without_a_card_need_not_run_without_one(head: str, line: str) -> None:
+    assert "DVF401" not in codes(source(CAPTURED.format(head, line)))
+    assert "DVF401" in codes(source(CAPTURED.format("import math", "pass")))

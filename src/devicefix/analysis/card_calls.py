@@ -32,7 +32,14 @@ CARD_ONLY_NAMES = re.compile(r"cuda|gpu|nccl|triton|distrib|ddp|fsdp|apex|rocm",
 CARD_LIBRARIES = frozenset({"tensorrt", "torch_tensorrt", "tensorrt_llm", "torch2trt", "pycuda", "cupy", "triton"})
 
 
-def _uses_card_library(facts: FileFacts) -> bool:
+#: what captures the work of a card, which nothing else can do
+CAPTURING = ("torch.cuda.graph(", "torch.cuda.CUDAGraph", "make_graphed_callables")
+
+
+def is_for_cards(facts: FileFacts) -> bool:
+    """Whether a file has no use without a card, by its imports or by what it captures."""
+    if any(word in facts.source.text for word in CAPTURING):
+        return True
     names = [alias.name for node in facts.nodes(ast.Import) for alias in node.names]
     names += [node.module or "" for node in facts.nodes(ast.ImportFrom) if not node.level]
     return any(name.partition(".")[0] in CARD_LIBRARIES for name in names)
@@ -40,7 +47,7 @@ def _uses_card_library(facts: FileFacts) -> bool:
 
 def unguarded_uses(facts: FileFacts) -> Iterator[AcceleratorUse]:
     """The first evaluation of each call that would run on a machine without a card, by all that is seen."""
-    if not facts.records.accelerator_uses or CARD_ONLY_NAMES.search(facts.path.stem) or _uses_card_library(facts):
+    if not facts.records.accelerator_uses or CARD_ONLY_NAMES.search(facts.path.stem) or is_for_cards(facts):
         return
     seen: set[ast.Call] = set()
     placing = _placing_functions(facts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis import classes, cuda_sites
+from devicefix.analysis.card_calls import is_for_cards
 from devicefix.analysis.cuda_sites import Site
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
@@ -45,8 +46,8 @@ def unify(facts: FileFacts) -> Iterator[Unification]:
     sites = [s for s in cuda_sites.cuda_sites(facts) if not cuda_sites.in_host_class(facts, s.node)]
     if not sites:
         return
-    if several_cards(facts):
-        return  # two cards on purpose
+    if several_cards(facts) or is_for_cards(facts):
+        return  # two cards on purpose, or nothing without one
     variables = DeviceVariables(facts)
     open_sites = [s for s in sites if s.guard is None]
     rank = cuda_sites.ranks_in_use(facts)

@@ -50,7 +50,8 @@ mixes two devices. PyTorch's documentation recommends to decide once, keep the r
 everywhere. `torch.load(…, map_location="cuda")` counts as well where the file has a device variable, or gets one.
 
 A call under its own test (`if torch.cuda.is_available(): …`), other classes' `.cuda()`, code for two cards on
-purpose, data-loader code and overrides of `cuda` itself are left alone. Code in which each process owns a card
+purpose, code that captures CUDA graphs or uses TensorRT, data-loader code and overrides of `cuda` itself are left
+alone. Code in which each process owns a card
 (`set_device`, process groups), or that changes the current card in a `with`, is reported once, without a fix.
 """,
     fix_safety="""
