@@ -222,11 +222,14 @@ class ModuleInfo:
         return self.source.tree()
 
     @property
+    def in_parts(self) -> bool:
+        """Whether only some definitions have been parsed."""
+        return self._outline is not None and "tree" not in self.__dict__
+
+    @property
     def parsed(self) -> int:
         """How many characters have been parsed."""
-        if self._outline is None or "tree" in self.__dict__:
-            return len(self.source.text)
-        return self._outline.parsed
+        return self._outline.parsed if self._outline is not None and self.in_parts else len(self.source.text)
 
     def size(self, name: str) -> int:
         """How many characters define a global name, in a file that is read for its definitions only."""

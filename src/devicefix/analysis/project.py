@@ -79,7 +79,9 @@ class Project:
         """Register a file whose text is already at hand."""
         path = path.absolute()
         info = ModuleInfo(path, source, self, self._package(path)[1])
-        self._modules.pop(path, None)
+        known = self._modules.pop(path, None)
+        if known is not None and known.in_parts:  # else the source may share its tree
+            known.release()
         self._modules[path] = info
         return info
 
