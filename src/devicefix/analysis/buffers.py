@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import attributes
+from devicefix.analysis.attribute_writes import registers
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.host_reads import gradients_may_be_off
@@ -107,7 +108,7 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
     for node in attribute.cls.walk():
         if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
             return "it is deleted somewhere"
-        if _registers(node, attribute.name):
+        if registers(node, attribute.name):
             return "elsewhere the class registers it as a buffer, so here it may stay on the CPU on purpose"
         if (
             isinstance(node, ast.Call)
@@ -117,14 +118,6 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
             if any(path_of(a) == f"self.{attribute.name}" for a in node.args):
                 return "a parameter is made from it"
     return ""
-
-
-def _registers(node: ast.AST, name: str) -> bool:
-    """``self.register_buffer("name", …)``."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
-        return False
-    first = node.args[0]
-    return node.func.attr == "register_buffer" and isinstance(first, ast.Constant) and first.value == name
 
 
 def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[Assignment]) -> list[Change]:
@@ -294,6 +287,8 @@ def _device_move(facts: FileFacts, node: ast.Attribute) -> ast.Call | None:
     """``self.t.to(x.device)`` around a read of ``self.t``."""
     method = facts.parents.get(node)
     call = facts.parents.get(method) if method is not None else None
+    if call is not None and _is_kept(facts, call):
+        return None  # without the move the buffer itself would be kept, and changed with what keeps it
     if isinstance(method, ast.Attribute) and method.attr == "to" and isinstance(call, ast.Call) and call.func is method:
         values = [*call.args, *(k.value for k in call.keywords if k.arg == "device")]
         if len(values) == 1 and not [k for k in call.keywords if k.arg not in ("device", "non_blocking")]:
@@ -305,6 +300,12 @@ def _device_move(facts: FileFacts, node: ast.Attribute) -> ast.Call | None:
             ):
                 return call
     return None
+
+
+def _is_kept(facts: FileFacts, value: ast.AST) -> bool:
+    """``self.bias.data = value``."""
+    parent = facts.parents.get(value)
+    return isinstance(parent, ast.Assign) and any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in parent.targets)
 
 
 def _method_name(facts: FileFacts, node: ast.AST | None) -> str:

@@ -218,7 +218,10 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
         name = function.parameters[0].arg if function.parameters else "self"
         return f"{name}.device", ""
     if not any(o.is_module for o in objects):
-        return None
+        if "forward" not in function.cls.methods or function.name == "__init__":
+            return None
+        device = device_at_hand(facts, function, site.node)  # its base is not seen, and a module by all appearance
+        return (device, "") if device else None
     if function.name == "__init__":
         parent = facts.parents.get(site.node)
         values = [m.receiver for m in facts.records.moves if m.call is site.node]

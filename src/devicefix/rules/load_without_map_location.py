@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.loads import Load, is_settled, location, open_loads
+from devicefix.analysis.load_locations import location
+from devicefix.analysis.loads import Load, is_settled, open_loads
 from devicefix.analysis.one_device import is_test_file
 from devicefix.codemods.changes import EditCall
 from devicefix.findings import Finding
