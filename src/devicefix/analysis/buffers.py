@@ -23,11 +23,14 @@ from devicefix.codemods.changes import (
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import AttributeWrite, FileFacts
+    from devicefix.analysis.model import FunctionInfo
 
 Assignment = ast.Assign | ast.AnnAssign
 
 #: reasons against a buffer that do not speak against a move where the attribute is used as a tensor
 NOT_ALWAYS = "it is also assigned something that is no tensor"
+#: kinds of values that no buffer can hold
+NO_TENSORS = frozenset({Kind.NUMBER, Kind.STRING, Kind.SEQUENCE, Kind.MAPPING, Kind.NDARRAY, Kind.OBJECT, Kind.MODULE})
 UNSURE = "whether it is always a tensor is not known"
 
 
@@ -74,6 +77,11 @@ def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[Att
         return "the class has an attribute of that name, which would have to go first"
     if name in cls.methods:
         return "the class has a property or method of that name"
+    for relative in attributes.family(facts, cls):
+        if relative is not cls and (name in relative.assignments or name in relative.methods):
+            return f"`{relative.name}` has an attribute, property or method of that name"
+    if any(_names(method, name) for method in map(cls.methods.get, ("__getstate__", "__setstate__", "__reduce__"))):
+        return "the class pickles it in its own way"
     if any(method in cls.methods for method in ("_apply", "to", "cuda")):
         return "the class moves tensors itself"
     if any(
@@ -82,6 +90,13 @@ def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[Att
     ):
         return "the class has `__slots__`"
     return ""
+
+
+def _names(method: FunctionInfo | None, name: str) -> bool:
+    """Whether a method speaks of an attribute by its name, as in ``state["mask"]``."""
+    if method is None:
+        return False
+    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(method.node))
 
 
 def _values_forbid(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
@@ -100,6 +115,10 @@ def _values_forbid(facts: FileFacts, attribute: TensorAttribute, first: list[Att
 
 
 def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
+    converted = {write.statement for write in first}
+    for write in facts.records.writes:  # a method that a subclass overrides may return something else
+        if write.statement in converted and write.name == attribute.name and write.value.kind in NO_TENSORS:
+            return NOT_ALWAYS
     for write in attribute.writes:
         if write.value.kind not in (Kind.TENSOR, Kind.NONE, Kind.UNKNOWN):
             return NOT_ALWAYS
@@ -144,8 +163,10 @@ def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[
     return changes
 
 
-def registration_doubt(facts: FileFacts) -> str:
+def registration_doubt(facts: FileFacts, attribute: TensorAttribute) -> str:
     """Why a registration may not be safe: "" where it keeps the keys of checkpoints, or is asked to change them."""
+    if any("__getattr__" in relative.methods for relative in attributes.family(facts, attribute.cls)):
+        return "`__getattr__` may know the name as well, and then no buffer can be registered under it"
     if facts.settings.persistent_buffers or facts.settings.allows((1, 6)):
         return ""
     return "before torch 1.6 every buffer is part of `state_dict()`, and older checkpoints lack it"
@@ -197,8 +218,9 @@ def _annotation_in_class(facts: FileFacts, attribute: TensorAttribute, statement
         if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
         else body[0]
     )
-    annotation = ast.unparse(statement.annotation)
-    return [InsertStatements(anchor, (f"{attribute.name}: {annotation}",), "before", blank_after=1)]
+    annotation = facts.source.segment(statement.annotation)
+    blank = 0 if isinstance(anchor, ast.AnnAssign) else 1
+    return [InsertStatements(anchor, (f"{attribute.name}: {annotation}",), "before", blank_after=blank)]
 
 
 def _without_move(value: ast.expr | None) -> list[Change]:
