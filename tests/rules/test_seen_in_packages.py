@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.programs import added, codes, levels, lines, marked, repaired, source
 
 from devicefix import check, fix
 from devicefix.engine.check import check_source
 from devicefix.source.text import SourceText
+from rules.programs import added, codes, levels, lines, marked, repaired, source
 
 MODULE = """
 class Net(nn.Module):

@@ -21,10 +21,10 @@ from devicefix.verify.guard import (
     STILL_FAILS,
     VERIFIED,
     GuardReport,
-    shows_device_error,
     write_verified,
 )
 from devicefix.verify.journal import PREFIX, ForeignChangeError, Journal, recover
+from devicefix.verify.shell_command import shows_device_error
 
 SOURCE = Path(__file__).parents[2] / "src"
 

@@ -22,6 +22,19 @@ def is_arm(node: ast.AST | None, call: ast.Call) -> bool:
     return any(arm is call for arm in arms(node))
 
 
+def ends_with(value: ast.expr, call: ast.Call) -> bool:
+    """Whether a call is the last thing that is evaluated of an expression, or of a part of it, but for one method."""
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return any(ends_with(element, call) for element in value.elts)
+    if isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        return ends_with(value.elt, call)
+    if isinstance(value, (ast.IfExp, ast.BoolOp)):
+        return any(ends_with(arm, call) for arm in arms(value))
+    return value is call or (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.value is call
+    )
+
+
 def is_move(node: ast.expr) -> bool:
     """Whether an expression calls a move of something."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVE_METHODS

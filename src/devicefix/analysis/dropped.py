@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis.assignable import UNASSIGNABLE, attribute_problem
-from devicefix.analysis.conditional_moves import CONDITIONAL, is_arm, is_second_arm, moves_one_thing
+from devicefix.analysis.conditional_moves import CONDITIONAL, ends_with, is_arm, is_second_arm, moves_one_thing
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.values import DType, Kind, Value
 from devicefix.codemods.changes import BindResult, Change, ReplaceStatement
@@ -40,19 +40,21 @@ def dropped_moves(facts: FileFacts) -> Iterator[Dropped]:
     """Every move of a tensor (or of a container that copies) whose result is dropped, in source order."""
     by_call: dict[ast.Call, list[Move]] = {}
     for move in facts.records.moves:
-        if isinstance(move.scope.statement, ast.Expr) and facts.here(move.call):
+        statement = move.scope.statement
+        if isinstance(statement, ast.Expr) and ends_with(statement.value, move.call) and facts.ran_here(move.scope):
             by_call.setdefault(move.call, []).append(move)
     for call in sorted(by_call, key=lambda c: (c.lineno, c.col_offset)):
         moves = by_call[call]
+        verdict = _verdict(moves)
+        if verdict is None:
+            continue
         statement, chained = _dropping_statement(facts, call)
         if statement is None or not isinstance(call.func, ast.Attribute):
             continue
         if is_second_arm(statement.value, call):
             continue  # one statement, one finding
-        verdict = _verdict(moves)
         if (
-            verdict is None
-            or _is_fresh(call.func.value)
+            _is_fresh(call.func.value)
             or _goes_nowhere(facts, statement, call)
             or (chained and not any(m.device is not None for m in moves))
         ):

@@ -247,6 +247,10 @@ class FileFacts:
         """Whether a node belongs to this file (calls lead into others)."""
         return node in self.parents
 
+    def ran_here(self, scope: Scope) -> bool:
+        """Whether code of this file ran in a scope."""
+        return scope.module is self.module
+
     @cached_property
     def mixes(self) -> list[Mix]:
         """Every mixing point once per pair of origins, those with a known caller first."""

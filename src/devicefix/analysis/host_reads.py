@@ -53,7 +53,7 @@ def conversions(facts: FileFacts) -> Iterator[Conversion]:
     for read in facts.records.host_reads:
         if read.value.ident in kept:
             continue  # looked up in a table on the host, once the index is there
-        if facts.here(read.node) and _converts(read):
+        if _converts(read) and facts.ran_here(read.scope):
             groups.setdefault((read.node, id(read.argument)), []).append(read)
     for reads in sorted(groups.values(), key=lambda r: (r[0].node.lineno, r[0].node.col_offset)):
         found = _conversion(facts, reads)

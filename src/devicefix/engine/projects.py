@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: parsed text (characters) that is kept between two files: the trees of a million take about 40 MB
 KEPT_TEXT = 1_200_000
 
+#: text (bytes) of checked files after which it is counted again
+TRIMMED_TEXT = 100_000
+
 #: text (bytes) after which the collector looks at what is new: what one analysis leaves behind goes round in circles
 COLLECTED_TEXT = 1_000_000
 
@@ -35,6 +38,7 @@ class Projects:
         self._project: Project | None = None
         self._since_collected = 0
         self._since_all_collected = 0
+        self._since_trimmed = 0
         self._stamp: tuple[Path, Stamp] | None = None
 
     @property
@@ -51,7 +55,10 @@ class Projects:
 
             self._project = Project([Path(root) for root in self._job.roots], None)
         coming = self._stamp[1][1] if self._stamp is not None else 0
-        self._project.trim(max(KEPT_TEXT - coming, 0))  # a large file needs the room itself
+        self._since_trimmed += coming
+        if self._since_trimmed > TRIMMED_TEXT:
+            self._since_trimmed = 0
+            self._project.trim(max(KEPT_TEXT - coming, 0))  # a large file needs the room itself
         if coming > LARGE:
             gc.collect()
         self._project.begin()

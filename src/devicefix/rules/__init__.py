@@ -20,9 +20,3 @@ def all_rules() -> tuple[Rule, ...]:
         if rule is not None:
             found.append(rule)
     return tuple(sorted(found, key=lambda rule: rule.code))
-
-
-def find_rule(code_or_name: str) -> Rule | None:
-    """The rule called ``DVF101`` or ``dropped-move`` (case and underscores do not matter)."""
-    wanted = code_or_name.strip().lower().replace("_", "-")
-    return next((rule for rule in all_rules() if wanted in (rule.code.lower(), rule.name)), None)

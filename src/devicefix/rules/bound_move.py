@@ -19,8 +19,9 @@ CODE, NAME = "DVF103", "bound-move"
 
 def check(facts: FileFacts) -> Iterator[Finding]:
     """Every move method that stands where a moved value would."""
+    called = {move.call.func for move in facts.records.moves if isinstance(move.call, ast.Call)}
     for node, values in facts.records.values.items():
-        if not isinstance(node, ast.Attribute) or node.attr not in ("cuda", "cpu", "to"):
+        if not isinstance(node, ast.Attribute) or node.attr not in ("cuda", "cpu", "to") or node in called:
             continue
         if not all(v.is_tensor or v.is_module for v in values) or all(v.has("guessed") for v in values):
             continue

@@ -79,7 +79,7 @@ def _card_calls(facts: FileFacts, workers: dict[ast.AST, WorkerFunction]) -> Ite
         worker = worker_of(move.scope, workers)
         if worker is not None and _to_card(move, worker):
             yield move.call, worker
-    for call in facts.nodes(ast.Call):
+    for call in facts.nodes(ast.Call) if "cuda" in facts.source.text else ():
         if not str(_keyword(call, "device") or "").startswith("cuda"):
             continue
         found = (worker_of(scope, workers) for scope in facts.records.scopes.get(call, ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ def check(facts: FileFacts) -> Iterator[Finding]:
     if "cuda" not in facts.source.text:
         return
     yield from _contexts_taken_for_devices(facts)
+    if not _LITERAL.search(facts.source.text):
+        return
     if several_cards(facts):
         return  # two cards on purpose
     yield from _defaults(facts)
@@ -171,8 +174,15 @@ def _literal(value: ast.expr) -> ast.Constant | None:
     return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
 
 
+#: a text that begins with the name of the device
+_LITERAL = re.compile(r"cuda(?<=[\"']cuda)")
+_CONTEXT = re.compile(r"cuda\W+device\b")
+
+
 def _contexts_taken_for_devices(facts: FileFacts) -> Iterator[Finding]:
     """``device = torch.cuda.device("cuda:0")`` makes a context manager, which no ``.to()`` accepts."""
+    if not _CONTEXT.search(facts.source.text):
+        return
     context = f"{torch_name(facts) or 'torch'}.cuda.device"
     for node in facts.nodes(ast.Call):
         if last_name(node.func) != "device" or path_of(node.func) != context:

@@ -11,23 +11,16 @@ caught the journal beside the files remains, and the next call restores from it 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from devicefix.verify.interrupts import Interrupts
 from devicefix.verify.journal import ForeignChangeError, Journal, recover
-from devicefix.verify.mismatch import is_device_message
 from devicefix.verify.report import tool_version
+from devicefix.verify.shell_command import CommandRun, run_command
 from devicefix.verify.sites import shown_path
 
 
@@ -46,31 +39,6 @@ Render = Callable[[Sequence[C]], Mapping[Path, bytes]]
 VERIFIED, STILL_FAILS, ROLLED_BACK, CANNOT_TELL = "verified", "still fails", "rolled back", "cannot tell"
 STATUS = {VERIFIED: 0, STILL_FAILS: 1, ROLLED_BACK: 1, CANNOT_TELL: 3}
 WHERE = ("here", "simulated")
-_ERROR_LINE = re.compile(r"^(?:E\s+)?(?:[\w.]+\.)?(\w+): (.*)$")
-_INJECTED = Path(__file__).with_name("inject")
-
-
-@dataclass
-class CommandRun:
-    """One run of the command."""
-
-    label: str
-    status: int  # -1: it did not end in time
-    device_error: bool
-    simulated: bool  # whether the simulated accelerator was really used
-    tail: str  # the end of its output
-
-    @property
-    def passed(self) -> bool:
-        """Whether the command exited with status 0."""
-        return self.status == 0
-
-    def in_words(self) -> str:
-        """``passed`` or how it failed."""
-        if self.passed:
-            return "passed"
-        how = "did not end in time" if self.status == -1 else f"failed with status {self.status}"
-        return how + (" (a device error)" if self.device_error else "")
 
 
 @dataclass
@@ -159,50 +127,9 @@ def write_verified(
         raise ValueError(f"unknown place {where!r}: choose from {', '.join(WHERE)}")
     base = folder or Path.cwd()
     recover(base)
-    interrupts = _Interrupts()
+    interrupts = Interrupts()
     with interrupts.caught():
         return _Session(command, list(changes), render, base, where, count, timeout, interrupts, announce).run()
-
-
-class _Interrupts:
-    """Turns the signals that end a process into `KeyboardInterrupt`, so that files are restored on the way out - but
-    not in the middle of writing them: within `held` a signal waits."""
-
-    def __init__(self) -> None:
-        self.pending: int | None = None
-        self._depth = 0
-
-    @contextlib.contextmanager
-    def caught(self) -> Iterator[None]:
-        if (
-            threading.current_thread() is not threading.main_thread()
-        ):  # Python delivers signals to the main thread alone
-            yield
-            return
-        numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        saved = {number: signal.signal(number, self._arrived) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in saved.items():
-                signal.signal(number, handler)
-
-    def _arrived(self, number: int, frame: Any) -> None:
-        if self._depth:
-            self.pending = number
-        else:
-            raise KeyboardInterrupt(f"signal {number}")
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-        if self.pending is not None and not self._depth:
-            number, self.pending = self.pending, None
-            raise KeyboardInterrupt(f"signal {number}")
 
 
 class _Session(Generic[C]):
@@ -217,7 +144,7 @@ class _Session(Generic[C]):
         where: str,
         count: int,
         timeout: float | None,
-        interrupts: _Interrupts,
+        interrupts: Interrupts,
         announce: Callable[[GuardReport[C]], None] | None,
     ) -> None:
         self.interrupts, self.announce = interrupts, announce
@@ -372,63 +299,3 @@ class _Session(Generic[C]):
         )
         self.runs.append(run)
         return run
-
-
-def run_command(
-    command: str, label: str, *, folder: Path, where: str = "here", count: int = 2, timeout: float | None = None
-) -> CommandRun:
-    """Run a shell command to its end and look at its output for a device error."""
-    with tempfile.TemporaryDirectory(prefix="devicefix-") as scratch:
-        mark = Path(scratch, "simulated")
-        environment = {
-            **os.environ,
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }  # a compiled copy could outlive the version it belongs to
-        if where == "simulated":
-            root = str(Path(__file__).resolve().parents[2])
-            environment.update(
-                DEVICEFIX_SIMULATE=str(count),
-                DEVICEFIX_SIMULATE_MARK=str(mark),
-                PYTHONPATH=os.pathsep.join([str(_INJECTED), root, *filter(None, [os.environ.get("PYTHONPATH")])]),
-            )
-        with Path(scratch, "output").open("w+b") as output:
-            process = subprocess.Popen(
-                command,
-                shell=True,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                start_new_session=True,
-            )
-            try:
-                status = process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                status = -1
-            finally:
-                if process.poll() is None:
-                    _end(process)
-            output.seek(0)
-            text = output.read().decode("utf-8", "replace")
-        return CommandRun(
-            label, status, status != 0 and shows_device_error(text), mark.exists(), "\n".join(text.splitlines()[-30:])
-        )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command and everything it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def shows_device_error(output: str) -> bool:
-    """Whether the last error line of a program's output is about devices."""
-    errors = [
-        found for line in output.splitlines() if (found := _ERROR_LINE.match(line)) and found[1].endswith("Error")
-    ]
-    return bool(errors) and is_device_message(errors[-1][1], errors[-1][2])
