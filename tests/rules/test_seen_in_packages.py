@@ -7,7 +7,7 @@ import pytest
 from devicefix import check, fix
 from devicefix.engine.check import check_source
 from devicefix.source.text import SourceText
-from rules.programs import added, codes, levels, lines, marked, source
+from rules.programs import added, codes, levels, lines, marked, repaired, source
 
 MODULE = """
 class Net(nn.Module):
@@ -273,3 +273,156 @@ def warm_up(module, example):
 def test_code_that_has_no_use_without_a_card_need_not_run_without_one(head: str, line: str) -> None:
     assert "DVF401" not in codes(source(CAPTURED.format(head, line)))
     assert "DVF401" in codes(source(CAPTURED.format("import math", "pass")))
+
+
+FAMILY = """
+class Base(nn.Module):
+    {0}
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+        self.w = self.make()
+
+    def make(self):
+        return torch.ones(2)
+
+    def forward(self, x):
+        return self.fc(x) * self.w
+
+
+class Derived(Base):
+    {1}
+
+
+def run(device):
+    x = torch.ones(1, 2, device=device)
+    return Base().to(device)(x), Derived().to(device)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "derived"),
+    [
+        ("pass", "w = None"),
+        (
+            "pass",
+            "@property\n    def w(self):\n        return 2.0\n\n    @w.setter\n    def w(self, value):\n        pass",
+        ),
+        ("pass", "def make(self):\n        return 3.0"),
+        ("def __getstate__(self):\n        return {'w': self.w.tolist()}", "pass"),
+    ],
+)
+def test_no_buffer_under_a_name_that_the_family_uses(base: str, derived: str) -> None:
+    text = source(FAMILY.format(base, derived))
+    assert "DVF301" in codes(text)
+    assert levels(text, "DVF301") == ["report"]
+
+
+def test_a_buffer_of_a_family_without_such_a_name() -> None:
+    text = source(FAMILY.format("pass", "def make(self):\n        return torch.zeros(2)"))
+    assert levels(text, "DVF301") == ["safe"]
+    assert added(text, "DVF301") == ['self.register_buffer("w", self.make(), persistent=False)']
+
+
+def test_attributes_that_another_object_may_answer_for() -> None:
+    text = source(FAMILY.format("def __getattr__(self, name):\n        return getattr(self.inner, name)", "pass"))
+    assert levels(text, "DVF301") == ["unsafe"]
+
+
+def test_annotations_go_to_the_class_as_they_are_written() -> None:
+    text = source(
+        """
+class Net(nn.Module):
+    size: int
+
+    def __init__(self):
+        super().__init__(); self.v = torch.ones(2)
+        self.w: "torch.Tensor | None" = torch.ones(2)
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.fc(x) * self.w + self.v
+"""
+    )
+    assert added(text, "DVF301") == [
+        'w: "torch.Tensor | None"',
+        'super().__init__(); self.register_buffer("v", torch.ones(2), persistent=False)',
+        'self.register_buffer("w", torch.ones(2), persistent=False)',
+    ]
+
+
+def test_the_device_of_a_main_block_is_chosen_there() -> None:
+    text = """import torch
+from torch import nn
+
+
+def use(net, device):
+    return net.to(device)
+
+
+if __name__ == "__main__":
+    net = nn.Linear(2, 2).cuda()
+    print(net(torch.ones(1, 2).cuda()))
+"""
+    assert added(text, "DVF401") == [
+        'torch_device = torch.device("cuda" if torch.cuda.is_available() else "cpu")',
+        "net = nn.Linear(2, 2).to(torch_device)",
+        "print(net(torch.ones(1, 2).to(torch_device)))",
+    ]
+    assert repaired(text, "DVF401").index("__main__") < repaired(text, "DVF401").index("torch_device")
+    one_line = 'import torch\nfrom torch import nn\n\nif __name__ == "__main__": nn.Linear(2, 2).cuda()\n'
+    assert added(one_line, "DVF401")[0] == 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    everywhere = repaired(text.replace("net.to(device)", "net.cuda()"), "DVF401")
+    assert everywhere.index("torch_device") < everywhere.index("__main__")
+
+
+@pytest.mark.parametrize(
+    ("use", "safe"),
+    [
+        ("TABLE[i] = 1", False),
+        ("TABLE[i] += 1", False),
+        ("TABLE.view(-1)[i] = 1", False),
+        ("x = x + TABLE[i].sum()", True),
+    ],
+)
+def test_tables_that_are_written_into_are_not_moved(use: str, safe: bool) -> None:
+    text = source(
+        f"""
+TABLE = torch.zeros(4)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        x = self.fc(x)
+        i = x.argmax(0)
+        {use}
+        return x
+"""
+    )
+    assert ("TABLE.to(" in repaired(text, "DVF201", unsafe=True)) is safe
+
+
+def test_numbers_that_metrics_add_up() -> None:
+    text = source(
+        """
+from torchmetrics.aggregation import MeanMetric
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = MeanMetric()
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x):
+        order = torch.arange(4)
+        self.mean.update((order - order.flip(0)).abs().sum() / 2)
+        return self.fc(x)
+"""
+    )
+    assert codes(text) == []

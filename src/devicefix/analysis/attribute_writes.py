@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import distributions
-from devicefix.analysis.classes import find_method, has_unseen_base, is_record_class
+from devicefix.analysis.classes import ancestry, find_method, has_unseen_base, is_record_class
 from devicefix.analysis.facts import AttributeWrite
 from devicefix.analysis.joins import any_element, join
 from devicefix.analysis.module_moves import escape
@@ -40,6 +40,8 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         value = value.replace(flags=value.flags | {"likely_tensor"})  # what a file holds takes the place of tensors
     if old is not None and old.has("buffer") and value.is_tensor:
         value = _new_buffer(frame, obj, value.replace(flags=value.flags | (old.flags & FILLED_LATER)))
+    elif old is None and value.is_tensor and value.origins and _registered_unseen(it, frame, obj, name):
+        value = _new_buffer(frame, obj, value)
     elif value.is_tensor and not obj.is_module and value.has("parameter") and not value.has("buffer"):
         value = value.replace(device=None, origins=())  # the same object wherever it is moved, by whoever owns it
     elif value.is_tensor and not obj.is_module and value.has("buffer") and statement is not None:
@@ -79,6 +81,21 @@ def write_attribute(it: Interpreter, frame: Frame, base: Value, name: str, value
         from devicefix.analysis.parameter_data import replaced
 
         replaced(it, obj, name, value, old)
+
+
+def _registered_unseen(it: Interpreter, frame: Frame, obj: Obj, name: str) -> bool:
+    """Whether the class of another object registers a buffer of that name, in code that was not followed."""
+    if obj is frame.self_object or not obj.is_module or obj.cls is None:
+        return False
+    return any(registers(node, name) for cls in ancestry(it, obj.cls)[0] for node in cls.walk())
+
+
+def registers(node: ast.AST, name: str) -> bool:
+    """``self.register_buffer("name", …)``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+        return False
+    first = node.args[0]
+    return node.func.attr == "register_buffer" and isinstance(first, ast.Constant) and first.value == name
 
 
 def _held_tensors(old: Value) -> bool:

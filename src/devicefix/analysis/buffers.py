@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import attributes
+from devicefix.analysis.attribute_writes import registers
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.host_reads import gradients_may_be_off
@@ -22,11 +23,14 @@ from devicefix.codemods.changes import (
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import AttributeWrite, FileFacts
+    from devicefix.analysis.model import FunctionInfo
 
 Assignment = ast.Assign | ast.AnnAssign
 
 #: reasons against a buffer that do not speak against a move where the attribute is used as a tensor
 NOT_ALWAYS = "it is also assigned something that is no tensor"
+#: kinds of values that no buffer can hold
+NO_TENSORS = frozenset({Kind.NUMBER, Kind.STRING, Kind.SEQUENCE, Kind.MAPPING, Kind.NDARRAY, Kind.OBJECT, Kind.MODULE})
 UNSURE = "whether it is always a tensor is not known"
 
 
@@ -73,6 +77,11 @@ def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[Att
         return "the class has an attribute of that name, which would have to go first"
     if name in cls.methods:
         return "the class has a property or method of that name"
+    for relative in attributes.family(facts, cls):
+        if relative is not cls and (name in relative.assignments or name in relative.methods):
+            return f"`{relative.name}` has an attribute, property or method of that name"
+    if any(_names(method, name) for method in map(cls.methods.get, ("__getstate__", "__setstate__", "__reduce__"))):
+        return "the class pickles it in its own way"
     if any(method in cls.methods for method in ("_apply", "to", "cuda")):
         return "the class moves tensors itself"
     if any(
@@ -81,6 +90,13 @@ def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[Att
     ):
         return "the class has `__slots__`"
     return ""
+
+
+def _names(method: FunctionInfo | None, name: str) -> bool:
+    """Whether a method speaks of an attribute by its name, as in ``state["mask"]``."""
+    if method is None:
+        return False
+    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(method.node))
 
 
 def _values_forbid(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
@@ -99,6 +115,10 @@ def _values_forbid(facts: FileFacts, attribute: TensorAttribute, first: list[Att
 
 
 def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[AttributeWrite]) -> str:
+    converted = {write.statement for write in first}
+    for write in facts.records.writes:  # a method that a subclass overrides may return something else
+        if write.statement in converted and write.name == attribute.name and write.value.kind in NO_TENSORS:
+            return NOT_ALWAYS
     for write in attribute.writes:
         if write.value.kind not in (Kind.TENSOR, Kind.NONE, Kind.UNKNOWN):
             return NOT_ALWAYS
@@ -107,7 +127,7 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
     for node in attribute.cls.walk():
         if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
             return "it is deleted somewhere"
-        if _registers(node, attribute.name):
+        if registers(node, attribute.name):
             return "elsewhere the class registers it as a buffer, so here it may stay on the CPU on purpose"
         if (
             isinstance(node, ast.Call)
@@ -117,14 +137,6 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
             if any(path_of(a) == f"self.{attribute.name}" for a in node.args):
                 return "a parameter is made from it"
     return ""
-
-
-def _registers(node: ast.AST, name: str) -> bool:
-    """``self.register_buffer("name", …)``."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
-        return False
-    first = node.args[0]
-    return node.func.attr == "register_buffer" and isinstance(first, ast.Constant) and first.value == name
 
 
 def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[Assignment]) -> list[Change]:
@@ -151,8 +163,10 @@ def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[
     return changes
 
 
-def registration_doubt(facts: FileFacts) -> str:
+def registration_doubt(facts: FileFacts, attribute: TensorAttribute) -> str:
     """Why a registration may not be safe: "" where it keeps the keys of checkpoints, or is asked to change them."""
+    if any("__getattr__" in relative.methods for relative in attributes.family(facts, attribute.cls)):
+        return "`__getattr__` may know the name as well, and then no buffer can be registered under it"
     if facts.settings.persistent_buffers or facts.settings.allows((1, 6)):
         return ""
     return "before torch 1.6 every buffer is part of `state_dict()`, and older checkpoints lack it"
@@ -204,8 +218,9 @@ def _annotation_in_class(facts: FileFacts, attribute: TensorAttribute, statement
         if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
         else body[0]
     )
-    annotation = ast.unparse(statement.annotation)
-    return [InsertStatements(anchor, (f"{attribute.name}: {annotation}",), "before", blank_after=1)]
+    annotation = facts.source.segment(statement.annotation)
+    blank = 0 if isinstance(anchor, ast.AnnAssign) else 1
+    return [InsertStatements(anchor, (f"{attribute.name}: {annotation}",), "before", blank_after=blank)]
 
 
 def _without_move(value: ast.expr | None) -> list[Change]:
@@ -294,6 +309,8 @@ def _device_move(facts: FileFacts, node: ast.Attribute) -> ast.Call | None:
     """``self.t.to(x.device)`` around a read of ``self.t``."""
     method = facts.parents.get(node)
     call = facts.parents.get(method) if method is not None else None
+    if call is not None and _is_kept(facts, call):
+        return None  # without the move the buffer itself would be kept, and changed with what keeps it
     if isinstance(method, ast.Attribute) and method.attr == "to" and isinstance(call, ast.Call) and call.func is method:
         values = [*call.args, *(k.value for k in call.keywords if k.arg == "device")]
         if len(values) == 1 and not [k for k in call.keywords if k.arg not in ("device", "non_blocking")]:
@@ -305,6 +322,12 @@ def _device_move(facts: FileFacts, node: ast.Attribute) -> ast.Call | None:
             ):
                 return call
     return None
+
+
+def _is_kept(facts: FileFacts, value: ast.AST) -> bool:
+    """``self.bias.data = value``."""
+    parent = facts.parents.get(value)
+    return isinstance(parent, ast.Assign) and any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in parent.targets)
 
 
 def _method_name(facts: FileFacts, node: ast.AST | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.entered_modules import at_the_call
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.global_tensors import written_into
 from devicefix.analysis.module_devices import lookup, weight_of
 from devicefix.analysis.placement import NewTensor, place_at_creation
 from devicefix.analysis.references import references
@@ -89,6 +90,8 @@ def _move_beside(facts: FileFacts, mix: Mix) -> tuple[str, Change] | None:
         pairs.reverse()
     for value, node, _, reference in pairs:
         if node is None or isinstance(node, ast.Starred) or value.has("module_state") or not facts.here(node):
+            continue
+        if written_into(facts, node):
             continue
         device = _device_of(facts, reference, mix)
         if device is not None:

@@ -12,6 +12,7 @@ from devicefix import torch_api
 from devicefix.analysis import classes, own_moves, workers
 from devicefix.analysis.crossings import scratch_calls
 from devicefix.analysis.evidence import path_of, torch_path
+from devicefix.analysis.guards import guard_of, mentions_guard, uses_streams
 from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts
     from devicefix.analysis.values import Value
 
-#: words that make a condition one about the accelerator
-GUARD_WORDS = ("cuda", "gpu", "is_available", "accelerator", "device", "mps", "backend")
 #: definitions that override or wrap the move itself
 MOVERS = frozenset({"cuda", "to", "_apply", "cpu", "to_device", "move_to_cuda", "to_cuda", "move_to", "to_gpu"})
 
@@ -153,7 +152,7 @@ def _makes_tensors(facts: FileFacts, node: ast.Call) -> bool:
 def _excused(facts: FileFacts, site: Site) -> bool:
     """Overrides of the move itself, other objects with a method of that name, loaders' workers, ``map_location``."""
     node = site.node
-    if _comes_back(facts, site) or _reached_by_workers(facts, site):
+    if _comes_back(facts, site) or _reached_by_workers(facts, site) or uses_streams(facts, node):
         return True
     if site.kind == "cuda" and isinstance(node.func, ast.Attribute):
         receiver = node.func.value
@@ -162,6 +161,8 @@ def _excused(facts: FileFacts, site: Site) -> bool:
         moves = [m for m in facts.records.moves if m.call is node]
         if moves and all(_own_cuda(m.receiver) for m in moves):
             return True
+    if site.kind in ("cuda", "to") and _moves_itself(facts, node):
+        return True
     if site.kind == "to":
         moves = [m for m in facts.records.moves if m.call is node]
         if moves and all(own_moves.is_something_else(m.receiver) for m in moves):
@@ -180,7 +181,7 @@ def _excused(facts: FileFacts, site: Site) -> bool:
                 or current.name in ("__getitem__", "worker_init_fn")
             ):
                 return True
-            if any(_mentions_guard(d) for d in current.decorator_list):
+            if any(mentions_guard(d) for d in current.decorator_list):
                 return True
         current = facts.parents.get(current)
     return False
@@ -245,84 +246,21 @@ def worker_functions(facts: FileFacts) -> set[str]:
     }  # fmt: skip
 
 
+def _moves_itself(facts: FileFacts, node: ast.Call) -> bool:
+    """``self.cuda()`` where ``self.device`` reads where the object is: to move it there would leave it in place."""
+    function, path = facts.function(node), path_of(node.func) or ""
+    if function is None or function.cls is None or function.is_static or not function.parameters:
+        return False
+    if path.rpartition(".")[0] != function.parameters[0].arg:
+        return False
+    found = function.cls.methods.get("device")
+    return found is not None and found.is_property
+
+
 def _own_cuda(value: Value) -> bool:
     return value.kind in (Kind.NDARRAY, Kind.STRING, Kind.NUMBER) or (
         value.kind is Kind.OBJECT and not value.data.is_module and value.data.cls is not None
     )
-
-
-# -- guards ------------------------------------------------------------------------------------------------------------
-
-
-def guard_of(facts: FileFacts, node: ast.AST) -> tuple[ast.AST | None, str]:
-    """The condition on an accelerator that protects a node, and the flag it tests, if it is just that."""
-    child: ast.AST = node
-    current = facts.parents.get(node)
-    while current is not None:
-        if (
-            isinstance(current, (ast.If, ast.IfExp, ast.While))
-            and child is not current.test
-            and _mentions_guard(current.test)
-        ):
-            positive = child in current.body if isinstance(current.body, list) else child is current.body
-            return current, (path_of(current.test) or "") if positive else ""
-        if (
-            isinstance(current, (ast.If, ast.IfExp))
-            and child is not current.test
-            and _flag_defined_by_guard(facts, current.test)
-        ):
-            return current, path_of(current.test) or ""
-        if isinstance(current, ast.Try) and child in current.body and current.handlers:
-            return current, ""
-        if isinstance(current, ast.BoolOp) and any(_mentions_guard(v) for v in current.values if v is not child):
-            return current, ""
-        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-            leaver = _early_leave(current.body, child)
-            if leaver is not None:
-                return leaver, ""
-        child, current = current, facts.parents.get(current)
-    return None, ""
-
-
-def _mentions_guard(test: ast.AST) -> bool:
-    for node in ast.walk(test):
-        word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            word = node.value
-        if word and any(w in word.lower() for w in GUARD_WORDS):
-            return True
-    return False
-
-
-def _flag_defined_by_guard(facts: FileFacts, test: ast.expr) -> bool:
-    """``if flag:`` where ``flag = torch.cuda.is_available()``."""
-    if not isinstance(test, ast.Name):
-        return False
-    return any(
-        isinstance(s, ast.Assign) and _mentions_guard(s.value) and "is_available" in ast.unparse(s.value)
-        for s in facts.module.bindings.get(test.id, ())
-    )
-
-
-def _early_leave(body: list[ast.stmt], child: ast.AST) -> ast.stmt | None:
-    """``if not torch.cuda.is_available(): return`` (or raise, exit, an assertion) above a statement of the same
-    body."""
-    for statement in body:
-        if statement is child:
-            return None
-        if isinstance(statement, ast.Assert) and _mentions_guard(statement.test):
-            return statement
-        if isinstance(statement, ast.If) and _mentions_guard(statement.test) and statement.body:
-            last = statement.body[-1]
-            if isinstance(last, (ast.Return, ast.Raise)):
-                return statement
-            if (
-                isinstance(last, ast.Expr)
-                and isinstance(last.value, ast.Call)
-                and path_of(last.value.func) in ("sys.exit", "exit", "quit", "os._exit", "pytest.skip")
-            ):
-                return statement
-    return None
 
 
 #: functions of ``torch.cuda`` that say which card ``"cuda"`` means

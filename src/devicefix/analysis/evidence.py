@@ -215,6 +215,7 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
     rebound = {name for name, count in bound.items() if defaults[name] < count}
     for path in joined - bound.keys():  # a name that is bound anew says nothing about what it was before
         likely[path] += 1
+    strong -= {path for path in strong if path.endswith("]") and _member_of(path, rebound, function)}
     strong |= fed - rebound
     strong -= modules | called  # tensors are not called
     return Evidence(
@@ -225,6 +226,16 @@ def collect_evidence(function: ast.AST, module: ModuleInfo, layers: Mapping[str,
         frozenset(iterated),
         frozenset(floating - rebound),
     )
+
+
+def _member_of(path: str, rebound: set[str], function: ast.AST) -> bool:
+    """Whether a path like ``pair[0]`` belongs to a parameter that is bound anew: what it holds then is not what was
+    given."""
+    root, _, key = path.partition("[")
+    given = getattr(function, "args", None)
+    if root not in rebound or given is None or not key[:-1].lstrip("-").isdigit():
+        return False
+    return any(parameter.arg == root for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs))
 
 
 def _set_if_none(node: ast.If) -> Iterator[str]:

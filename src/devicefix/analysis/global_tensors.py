@@ -33,7 +33,7 @@ def _at_uses(facts: FileFacts, new: NewTensor, name: str = "") -> list[tuple[ast
         use = mix.culprit_node
         if mix.manner == "in_place" or not isinstance(use, ast.expr) or not facts.here(use):
             return []
-        if isinstance(use, ast.Starred) or (name and root_name(use) != name):
+        if isinstance(use, ast.Starred) or (name and root_name(use) != name) or written_into(facts, use):
             return []
         named = [r.device for r in references(mix.scope, mix.partner.device, partners=[mix.partner]) if not r.doubt]
         found[use] = [device for device in found.get(use, named) if device in named]
@@ -57,15 +57,25 @@ def _name(facts: FileFacts, call: ast.Call) -> str:
 def _changes(facts: FileFacts, name: str) -> bool:
     """Whether code changes the tensor, or what the name stands for."""
     for node in facts.nodes(ast.Name):
-        if node.id != name:
-            continue
-        parent = facts.parents.get(node)
-        if isinstance(parent, ast.AugAssign) and parent.target is node:
-            return True
-        if isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load):
-            return True
-        if isinstance(parent, ast.Attribute) and (
-            not isinstance(parent.ctx, ast.Load) or (parent.attr.endswith("_") and not parent.attr.endswith("__"))
-        ):
+        if node.id == name and written_into(facts, node):
             return True
     return any(name in node.names for node in facts.nodes(ast.Global))
+
+
+def written_into(facts: FileFacts, use: ast.expr) -> bool:
+    """Whether a use of a tensor writes into it, as `table[i] = 1` and `table.view(-1).fill_(0)`: a moved copy would be
+    written instead, and dropped."""
+    node: ast.AST = use
+    parent = facts.parents.get(node)
+    while parent is not None:
+        if isinstance(parent, ast.AugAssign):
+            return parent.target is node
+        if isinstance(parent, (ast.Subscript, ast.Attribute)) and parent.value is node:
+            if not isinstance(parent.ctx, ast.Load):
+                return True
+            if isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.endswith("__"):
+                return True
+        elif not (isinstance(parent, ast.Call) and parent.func is node):
+            return False
+        node, parent = parent, facts.parents.get(parent)
+    return False

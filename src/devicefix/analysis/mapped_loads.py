@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.evidence import path_of
 from devicefix.analysis.joins import any_element
-from devicefix.analysis.loads import Load, follow, named_alike
+from devicefix.analysis.load_locations import named_alike
+from devicefix.analysis.loads import Load, follow
 from devicefix.analysis.values import Kind, Value
 
 if TYPE_CHECKING:

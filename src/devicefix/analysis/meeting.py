@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from devicefix.analysis.interpreter import Interpreter
     from devicefix.analysis.values import Origin
 
+#: what joins a tensor without elements to others; only one of several dimensions can be stacked with them
+JOINING = frozenset({"cat", "concat", "concatenate", "hstack"})
+STACKING = JOINING | {"stack", "vstack"}
+
 Operand = tuple[Value, ast.expr | None]
 
 
@@ -73,14 +77,7 @@ def meet(
         if value.device.host:
             if value.device == CPU and not value.origins and value.rank != 0 and elsewhere.assumed:
                 it.records.met_on_host.add(away[0].device)  # type: ignore[arg-type]
-            if value.has("empty") and operation.rpartition(".")[2] not in (
-                "cat",
-                "concat",
-                "concatenate",
-                "stack",
-                "hstack",
-                "vstack",
-            ):
+            if value.has("empty") and operation.rpartition(".")[2] not in (JOINING if value.rank == 1 else STACKING):
                 continue  # a placeholder for an argument that is not used
             if manner in ("pointwise", "in_place") and not (manner == "in_place" and position == 0):
                 if value.rank == 0 or (value.rank is None and not value.origins):

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.global_tensors import written_into
 from devicefix.analysis.references import Reference, references
 from devicefix.analysis.tree_index import root_name
 from devicefix.analysis.workers import chain
@@ -50,6 +51,8 @@ def _moves(facts: FileFacts, sites: list[tuple[Mix, tuple[ast.expr, Scope] | Non
         if site is None or mix.manner == "in_place" or mix.culprit.flags & LEAVES:
             return []
         use, scope = site
+        if written_into(facts, use):
+            return []
         named = [r for r in references(scope, mix.partner.device, partners=[mix.partner]) if not r.doubt]
         texts = {reference.device for reference in named}
         found[use] = [reference for reference in found.get(use, named) if reference.device in texts]

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from devicefix import torch_api
 from devicefix.analysis import classes, cuda_sites
@@ -91,6 +91,12 @@ class _NewVariable:
         self.facts = facts
         self.name = variables.free_name()
         self.anchor, self.where = variables.anchor()
+        self.blank = 1
+        main = _main_block(facts, sites)
+        if main:
+            imports = [n for n, s in enumerate(main) if isinstance(s, (ast.Import, ast.ImportFrom))]
+            self.anchor, self.where = (main[imports[-1]], "after") if imports else (main[0], "before")
+            self.blank = 1 if imports else 0
         texts = {s.text for s in sites if ":" in s.text and "{" not in s.text}
         self.card = texts.pop() if len(texts) == 1 else "cuda"
         self.elsewhere = any(s.kind != "location" for s in sites)  #: whether something else asks for the variable
@@ -100,7 +106,22 @@ class _NewVariable:
         if self.anchor is None:
             return ()
         line = f"{self.name} = {definition(self.facts, self.card)}"
-        return (InsertStatements(self.anchor, (line,), "after", blank_before=1, blank_after=1),)
+        place: Literal["before", "after"] = "before" if self.where == "before" else "after"
+        return (InsertStatements(self.anchor, (line,), place, blank_before=self.blank, blank_after=self.blank),)
+
+
+def _main_block(facts: FileFacts, sites: list[Site]) -> list[ast.stmt]:
+    """The body of ``if __name__ == "__main__":`` if all sites are in it, and the file imports torch before."""
+    if not sites or not any(isinstance(s, ast.Import) and s.names[0].name == "torch" for s in facts.tree.body):
+        return []
+    for statement in facts.tree.body:
+        if isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test) and not statement.orelse:
+            inside = {id(node) for part in statement.body for node in ast.walk(part)}
+            simple = not any(isinstance(s, (ast.FunctionDef, ast.ClassDef)) for s in statement.body)
+            simple = simple and statement.body[0].lineno > statement.lineno
+            if simple and all(id(site.node) in inside for site in sites):
+                return statement.body
+    return []
 
 
 def definition(facts: FileFacts, card: str, test: str = "") -> str:
@@ -218,7 +239,10 @@ def _in_module(facts: FileFacts, site: Site) -> tuple[str, str] | None:
         name = function.parameters[0].arg if function.parameters else "self"
         return f"{name}.device", ""
     if not any(o.is_module for o in objects):
-        return None
+        if "forward" not in function.cls.methods or function.name == "__init__":
+            return None
+        device = device_at_hand(facts, function, site.node)  # its base is not seen, and a module by all appearance
+        return (device, "") if device else None
     if function.name == "__init__":
         parent = facts.parents.get(site.node)
         values = [m.receiver for m in facts.records.moves if m.call is site.node]

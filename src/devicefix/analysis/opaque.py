@@ -61,6 +61,8 @@ def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, ow
     pairs = [*zip(args.positional, args.nodes, strict=False), *keywords]
     for value, argument in pairs:
         operands.extend((tensor, argument) for tensor in _tensors(value) if not _is_length(argument))
+    if module.kind is Kind.OBJECT and _adds_up(module.data):
+        operands = [operand for operand in operands if operand[0].rank != 0]
     if not operands:
         return
     ident = ("module", id(module.data)) if module.kind is Kind.OBJECT else ("module", module.ident)
@@ -71,6 +73,15 @@ def meet_inputs(it: Interpreter, frame: Frame, node: ast.Call, module: Value, ow
     )  # fmt: skip
     name = node.func.attr if isinstance(node.func, ast.Attribute) else "the model"
     meet(it, frame, node, name, [(state, owner), *operands], manner="module")
+
+
+def _adds_up(metric: Obj) -> bool:
+    """Whether a metric adds what it is given to a number that it holds: a 0-dimensional tensor may be anywhere."""
+    return metric.external.startswith("torchmetrics.") and metric.external.endswith(AGGREGATORS)
+
+
+#: how the names of such metrics end
+AGGREGATORS = ("MeanMetric", "SumMetric", "MaxMetric", "MinMetric")
 
 
 def is_weighted_part(module: Value) -> bool:

@@ -147,7 +147,8 @@ def place_at_creation(facts: FileFacts, new: NewTensor) -> Placement:
         placement.device = best.device
         placement.doubt = best.doubt
         if wanted and best.floating and best.owner and _same_dtype_side(best):
-            placement.dtype = best.dtype
+            # one that only has the size may have another dtype than what is met
+            placement.dtype = best.dtype if best.met or not any(r.met for r in common) else None
         return placement
     placement.handed_out = handed_out(facts, new, kept=False)
     if placement.handed_out:
@@ -271,7 +272,7 @@ def _kept_in_attribute(new: NewTensor) -> bool:
 def _weaker(a: Reference, b: Reference) -> Reference:
     # a context that knows nothing of the dtype does not speak against one that does
     floating = False if False in (a.floating, b.floating) else a.floating or b.floating
-    return Reference(a.device, a.owner, a.kind, floating, min(a.rank, b.rank), a.doubt or b.doubt)
+    return Reference(a.device, a.owner, a.kind, floating, min(a.rank, b.rank), a.doubt or b.doubt, a.met and b.met)
 
 
 def _operand_values(mix: Mix, origin: Origin) -> Iterator[Value]:

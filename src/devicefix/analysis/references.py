@@ -35,6 +35,7 @@ class Reference:
     floating: bool | None = None  #: None: not known
     rank: int = 0  #: lower is better
     doubt: str = ""  #: why it may fail
+    met: bool = False  #: it is a tensor that the new one meets
 
     @property
     def dtype(self) -> str:
@@ -82,7 +83,7 @@ def references(
             floating = is_floating(value)
             if want_floating and floating and rank < 300:
                 rank -= 1000
-            found.append(Reference(f"{name}.device", name, "tensor", floating, rank))
+            found.append(Reference(f"{name}.device", name, "tensor", floating, rank, met=value.ident in meets))
         elif raw.kind in (Kind.SEQUENCE, Kind.MAPPING) and not (raw.flags & DOUBTS):
             found.extend(_members(name, raw, device, index))
         elif raw.kind in (Kind.DEVICE, Kind.STRING, Kind.UNKNOWN, Kind.NUMBER) and not (raw.flags & DOUBTS):

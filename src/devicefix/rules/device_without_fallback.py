@@ -11,6 +11,7 @@ from devicefix.analysis import cuda_sites
 from devicefix.analysis.device_settings import device_settings
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.guards import guard_of, uses_streams
 from devicefix.analysis.numbered_cards import numbered_card, several_cards
 from devicefix.analysis.one_device import torch_name
 from devicefix.analysis.tree_index import last_name
@@ -55,7 +56,9 @@ def check(facts: FileFacts) -> Iterator[Finding]:
             only = numbered_card(facts, node.value) is not None and _assigned_once(facts, path, node)
         if not only:
             continue
-        if cuda_sites.guard_of(facts, node)[0] is not None or cuda_sites.in_host_class(facts, node):
+        if guard_of(facts, node)[0] is not None or cuda_sites.in_host_class(facts, node):
+            continue
+        if uses_streams(facts, node):
             continue
         torch = torch_name(facts)
         message = f"{short(node.value)} is the only choice for `{path}`: the program stops on a machine without CUDA"
@@ -90,11 +93,14 @@ def _for_all(facts: FileFacts) -> Iterator[Finding]:
     torch = torch_name(facts)
     chosen = [node.args[0] for node in facts.nodes(ast.Call)
               if len(node.args) == 1 and path_of(node.func) == f"{torch}.set_default_device"]  # fmt: skip
-    chosen += [item.context_expr for node in facts.nodes(ast.With, ast.AsyncWith) for item in node.items]
+    chosen += [item.context_expr for node in facts.nodes(ast.With, ast.AsyncWith) for item in node.items
+               if not any(isinstance(n, ast.Attribute) and n.attr == "is_cuda" for n in ast.walk(node))]  # fmt: skip
     for value in chosen if torch else ():
         if not cuda_sites.device_literal(facts, value) or cuda_sites.in_host_class(facts, value):
             continue
-        if cuda_sites.guard_of(facts, value)[0] is None:
+        if uses_streams(facts, value):
+            continue
+        if guard_of(facts, value)[0] is None:
             message = f"{short(value)} is the only choice for new tensors: the program stops on a machine without CUDA"
             repair = fix("fall back to the CPU", _with_fallback(facts, value, torch))
             yield finding(facts, CODE, NAME, value, message, fix=repair)

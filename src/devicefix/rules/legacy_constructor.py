@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from devicefix import torch_api
 from devicefix.analysis.crossings import device_met
-from devicefix.analysis.cuda_sites import guard_of
 from devicefix.analysis.device_variables import DeviceVariables
 from devicefix.analysis.evidence import path_of
+from devicefix.analysis.guards import guard_of
 from devicefix.analysis.placement import new_tensors, place_at_creation
 from devicefix.analysis.references import seen_as_tensor
 from devicefix.analysis.values import Kind

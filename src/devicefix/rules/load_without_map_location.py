@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devicefix.analysis.loads import Load, is_settled, location, open_loads
+from devicefix.analysis.load_locations import location
+from devicefix.analysis.loads import Load, is_settled, open_loads
 from devicefix.analysis.one_device import is_test_file
 from devicefix.codemods.changes import EditCall
 from devicefix.findings import Finding
@@ -88,7 +89,7 @@ function has just saved, in data sets, in files with tests, and of PyTorch's own
 What only goes into `load_state_dict` is copied from wherever it is: `map_location=device` where a device variable is
 at hand, else `map_location="cpu"`, is safe. What is used directly goes to the device of the tensors that it meets,
 `f"cuda:{rank}"` where that is a number. The fix is unsafe when the loaded object is also handed to code that was not
-followed, and there is none when no name for the device is at hand.
+followed, or to a `load_state_dict` of the class itself, which may keep its tensors, and there is none when no name for the device is at hand.
 """,
     check=check,
     examples=(

@@ -57,6 +57,8 @@ def _made(move: Move) -> ast.Call | None:
 def _kept(facts: FileFacts, move: Move) -> bool:
     """Whether the copy is kept as something to be trained: stored, collected, returned or handed to an optimizer."""
     parent = facts.parents.get(move.call)
+    if isinstance(parent, ast.Return) and _is_result(facts, parent):
+        return False
     if move.receiver.has("parameter"):
         return isinstance(
             parent,
@@ -75,6 +77,20 @@ def _kept(facts: FileFacts, move: Move) -> bool:
     if isinstance(parent, ast.Assign):
         return _optimized(facts, parent) or any(isinstance(t, ast.Attribute) for t in parent.targets)
     return isinstance(parent, (ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp, ast.Return))
+
+
+def _is_result(facts: FileFacts, statement: ast.Return) -> bool:
+    """Whether a method of a module returns it to whoever runs the module, as a loss of nothing: no method of the class
+    asks for it."""
+    function = facts.function(statement)
+    if function is None or function.cls is None or function.is_static or function.is_class_method:
+        return False
+    if not any(obj.is_module for obj in facts.records.classes.get(function.cls, ())):
+        return function.name == "forward"
+    calls = (
+        node for node in function.cls.walk() if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    )
+    return not any(call.func.attr == function.name for call in calls if isinstance(call.func, ast.Attribute))
 
 
 def _optimized(facts: FileFacts, statement: ast.Assign) -> bool:
@@ -110,9 +126,20 @@ def _changes(move: Move, made: ast.Call) -> list[Change]:
         return [Unwrap(call, made), moved]
     device = _device_argument(call)
     fact = torch_api.function(_factory_name(move))
-    if device is None or fact is None or not fact.device or any(k.arg == "device" for k in made.keywords):
+    factory = _under_methods(made)
+    if device is None or fact is None or not fact.device or factory is None:
         return []
-    return [Unwrap(call, made), EditCall(made, set_keywords=(("device", device),))]
+    if any(k.arg == "device" for k in factory.keywords):
+        return []
+    return [Unwrap(call, made), EditCall(factory, set_keywords=(("device", device),))]
+
+
+def _under_methods(made: ast.Call) -> ast.Call | None:
+    """The factory in ``torch.zeros(3).requires_grad_()``; ``None`` if more was done to the tensor before."""
+    function = made.func
+    if isinstance(function, ast.Attribute) and function.attr == "requires_grad_":
+        return function.value if isinstance(function.value, ast.Call) else None
+    return made
 
 
 def _factory_name(move: Move) -> str:

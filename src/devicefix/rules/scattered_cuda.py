@@ -57,7 +57,8 @@ alone. Code in which each process owns a card
     fix_safety="""
 An existing device variable is used wherever one is in scope: a local one, `self.device`, `args.device`, a global. In
 a module's method the fix follows an input (`x.device`), in a LightningModule it uses `self.device`. Otherwise a new
-module-level variable is added after the imports, with the test for CUDA, under a name that is free.
+module-level variable is added after the imports, or at the head of `if __name__ == "__main__":` where only that needs
+it, with the test for CUDA, under a name that is free.
 
 The index and `non_blocking=` survive. Guards that only move (`if use_cuda: x = x.cuda()`) fold into the move, and the
 flag goes on to decide. The fix is safe: where CUDA is available it chooses the same device as before, unless an

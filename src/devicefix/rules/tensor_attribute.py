@@ -112,7 +112,7 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
         registered = fix(
             f"register `{attribute.name}` as a buffer",
             *registration(facts, attribute, statements),
-            unsafe=registration_doubt(facts),
+            unsafe=registration_doubt(facts, attribute),
             group=group,
         )
     elif note in (NOT_ALWAYS, UNSURE) and (uses := uses_as_tensor(facts, attribute.mixes)):
