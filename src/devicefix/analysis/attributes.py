@@ -13,8 +13,10 @@ from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind, Origin
 
 if TYPE_CHECKING:
+    from devicefix.analysis.devices import Device
     from devicefix.analysis.facts import AttributeWrite, FileFacts, Mix
     from devicefix.analysis.model import ClassInfo
+    from devicefix.analysis.values import Obj
 
 
 @dataclass(slots=True)
@@ -38,6 +40,8 @@ def attributes_met(facts: FileFacts, kind: str = "attribute") -> Iterator[Tensor
             cls = declaring_class(facts, origin)
             if cls is None or (origin.owner.assumed and moved_by_a_method(facts, cls, origin.attribute)):
                 continue
+            if origin.owner.assumed and _placed_alike(facts, origin.owner, mix.culprit.device):
+                continue
             entry = found.setdefault(
                 (cls, origin.attribute), TensorAttribute(cls, origin.attribute, origin.owner.is_module)
             )
@@ -47,6 +51,20 @@ def attributes_met(facts: FileFacts, kind: str = "attribute") -> Iterator[Tensor
         # what another branch registers is right
         entry.writes = [w for w in writes if not (w.value.is_tensor and w.value.has("parameter"))] or writes
     yield from sorted(found.values(), key=lambda a: (a.cls.node.lineno, _first_line(a)))
+
+
+def _placed_alike(facts: FileFacts, owner: Obj, device: Device | None) -> bool:
+    """Whether the constructor takes the whole module to the card, ``self.cuda()``, that a tensor of it is made on."""
+    if device is None or device.kind != "cuda":
+        return False
+    return any(
+        move.device == device
+        and move.receiver.kind is Kind.OBJECT
+        and move.receiver.data is owner
+        and move.scope.function is not None
+        and move.scope.function.name == "__init__"
+        for move in facts.records.moves
+    )
 
 
 def _first_line(attribute: TensorAttribute) -> int:

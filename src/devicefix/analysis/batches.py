@@ -90,6 +90,9 @@ def _is_loss(facts: FileFacts, call: ast.AST) -> bool:
 def _changed_unseen(facts: FileFacts, batch: Batch) -> bool:
     """Whether a container of unknown kind may be moved in place: by a method, by a function, item by item."""
     bound = binding(facts, batch.place)
+    if bound is not None and structure(facts, batch.place, ()).kind is Kind.UNKNOWN:
+        if _items_written(facts, batch.place, _attributes_bound(bound)):
+            return True
     for part in parts(facts, batch) or ():
         if bound is None or part.is_tensor or structure(facts, batch.place, part.prefix).kind is not Kind.UNKNOWN:
             continue
@@ -97,6 +100,32 @@ def _changed_unseen(facts: FileFacts, batch: Batch) -> bool:
         if any(_changes(n, part.name) and n not in meeting for root in bound[2] for n in ast.walk(root)):
             return True
     return False
+
+
+def _attributes_bound(bound: tuple[ast.expr, ast.stmt | None, list[ast.AST]]) -> set[str]:
+    """The attributes that hold a batch: ``for self.batch in loader:``, ``self.batch = batch``."""
+    target, _, region = bound
+    if isinstance(target, ast.Attribute):
+        return {ast.unparse(target)}
+    return {
+        ast.unparse(kept)
+        for root in region
+        for node in ast.walk(root)
+        if isinstance(target, ast.Name) and isinstance(node, ast.Assign) and _is_name(node.value, target.id)
+        for kept in node.targets
+        if isinstance(kept, ast.Attribute)
+    }
+
+
+def _items_written(facts: FileFacts, place: ast.AST, attributes: set[str]) -> bool:
+    """Whether some method of the class around a place puts other things into one of these attributes."""
+    function = facts.function(place)
+    if not attributes or function is None or function.cls is None:
+        return False
+    return any(
+        isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in attributes
+        for node in ast.walk(function.cls.node)
+    )
 
 
 def _calls_around(facts: FileFacts, mix: Mix) -> Iterator[ast.AST]:

@@ -23,7 +23,7 @@ from devicefix.codemods.changes import (
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import AttributeWrite, FileFacts
-    from devicefix.analysis.model import FunctionInfo
+    from devicefix.analysis.model import ClassInfo, FunctionInfo
 
 Assignment = ast.Assign | ast.AnnAssign
 
@@ -267,10 +267,20 @@ def graph_attributes(facts: FileFacts) -> Iterator[TensorAttribute]:
             continue
         done.add((cls.node, write.name))
         readers = [n for n in attributes.used_names(cls, write.name) if _method_name(facts, n) != "__init__"]
-        if readers:
+        if readers and not _computed_again(cls, write.name):
             attribute = TensorAttribute(cls, write.name, True)
-            attribute.writes = attributes.writes_of(facts, cls, write.name)
+            attribute.writes = [write]
             yield attribute
+
+
+def _computed_again(cls: ClassInfo, name: str) -> bool:
+    """Whether another method than the constructor gives the attribute a new value."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+        for method, function in cls.methods.items()
+        if method != "__init__"
+        for node in ast.walk(function.node)
+    )
 
 
 def copies_per_call(facts: FileFacts) -> Iterator[tuple[TensorAttribute, list[Change]]]:

@@ -177,7 +177,7 @@ def unknown_call(it: Interpreter, frame: Frame, node: ast.Call, function: Value,
         if base.has("likely_tensor") and base.device is not None and shows_tensor(name):
             return tensor_methods.call_method(it, frame, node, opaque.as_tensor(base), name, args)
         if name == "numpy" and base.has("moved"):
-            it.records.host_reads.append(HostRead(node, name, base, frame.scope()))
+            it.records.host_reads.append(HostRead(node, name, base, frame.scope(), without_card=it.host_only > 0))
             return Value(Kind.NDARRAY)
         if name in ("size", "dim", "numel"):
             return Value(Kind.SIZE, sources=(base,))

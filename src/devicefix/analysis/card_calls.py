@@ -28,6 +28,9 @@ GUARD_WORDS = re.compile(
 CARD_ONLY_NAMES = re.compile(r"cuda|gpu|nccl|triton|distrib|ddp|fsdp|apex|rocm", re.IGNORECASE)
 
 
+#: annotations of parameters that only code for several cards has
+CARD_ONLY_TYPES = re.compile(r"ProcessGroup|DeviceMesh")
+
 #: libraries that run on cards alone; a file that uses one is not for the CPU
 CARD_LIBRARIES = frozenset({"tensorrt", "torch_tensorrt", "tensorrt_llm", "torch2trt", "pycuda", "cupy", "triton"})
 
@@ -55,7 +58,7 @@ def unguarded_uses(facts: FileFacts) -> Iterator[AcceleratorUse]:
         if use.node in seen or not facts.here(use.node) or use.name.rpartition(".")[2] in CHOOSING:
             continue
         chosen = _on_chosen_device(use.scope) or any(s.function in placing for s in chain(use.scope))
-        if (chosen or falls_back(facts, use.node)) and not _guarded(facts, use):
+        if (chosen or falls_back(facts, use.node)) and not _guarded(facts, use) and not _meant(facts, use):
             seen.add(use.node)
             yield use
 
@@ -90,6 +93,22 @@ def _chosen(value: Value) -> bool:
         return False
     # the device of an input that nobody was seen to pass says nothing
     return not (value.kind is Kind.DEVICE and any(s.device is not None and s.device.assumed for s in value.sources))
+
+
+def _meant(facts: FileFacts, use: AcceleratorUse) -> bool:
+    """Whether the code says that there is a card: by what it gives to a stream, how it annotates, what it is given."""
+    stream = use.name.rpartition(".")[2] in ("Stream", "ExternalStream")
+    if stream and (use.node.args or any(k.arg == "device" for k in use.node.keywords)):
+        return True  # no stream of a CPU was ever meant
+    parent = facts.parents.get(use.node)
+    if isinstance(parent, ast.AnnAssign) and "cuda." in ast.unparse(parent.annotation):
+        return True
+    return any(
+        parameter.annotation is not None and CARD_ONLY_TYPES.search(ast.unparse(parameter.annotation))
+        for scope in chain(use.scope)
+        if scope.function is not None
+        for parameter in scope.function.parameters
+    )
 
 
 def _guarded(facts: FileFacts, use: AcceleratorUse) -> bool:
@@ -151,6 +170,8 @@ def _leaves(facts: FileFacts, statement: ast.stmt) -> bool:
     """``if not torch.cuda.is_available(): return``, ``assert torch.cuda.is_available()``."""
     if isinstance(statement, ast.Assert):
         return _about_device(facts, statement.test)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return _insists(facts, statement.value.func)
     if isinstance(statement, ast.If) and statement.body and _about_device(facts, statement.test):
         last = statement.body[-1]
         ends = (
@@ -158,6 +179,19 @@ def _leaves(facts: FileFacts, statement: ast.stmt) -> bool:
         )
         return ends or isinstance(last, (ast.Return, ast.Raise, ast.Continue))
     return False
+
+
+def _insists(facts: FileFacts, called: ast.expr) -> bool:
+    """Whether a function of the file stops where there is no card."""
+    bound = facts.module.bindings.get(called.id, []) if isinstance(called, ast.Name) else []
+    if len(bound) != 1 or not isinstance(bound[0], ast.FunctionDef):
+        return False
+    return any(
+        _about_device(facts, statement.test)
+        for statement in bound[0].body
+        if isinstance(statement, ast.Assert)
+        or (isinstance(statement, ast.If) and statement.body and isinstance(statement.body[-1], ast.Raise))
+    )
 
 
 def _about_device(facts: FileFacts, test: ast.expr) -> bool:

@@ -256,6 +256,7 @@ def _is_trainer(it: Interpreter, cls: ClassInfo | None) -> bool:
 def run_function(it: Interpreter, info: FunctionInfo, outer: MutableMapping[str, Value] | None = None) -> None:
     """Run a function that nobody was seen to call: its parameters are what their uses say."""
     host = any(word in info.name.lower() for word in HOST_FUNCTIONS) or info.name.startswith("test_")
+    host = host or host_transforms.function_only_in_data_sets(it, info)
     device = None if host else symbol(("root", info.node))
     frame = Frame(info.module, info, parameters(info, device), outer=outer, assumed=True)
     run_body(it, frame, info)

@@ -140,7 +140,10 @@ def _legacy(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argu
     dtype = DTYPE_CLASSES[torch_api.DTYPES[dtype_name]] if dtype_name else DType.FLOAT
     first = args.get(0)
     if first is not None and first.is_tensor:
-        return first.replace(ident=None, dtype=dtype, flags=frozenset({"leaf"}))
+        result = first.replace(ident=None, dtype=dtype, flags=frozenset({"leaf"}))
+        if name.startswith("torch.cuda.") or first.device is None or first.device.host:
+            return result
+        return result.replace(device=None, origins=())  # it takes no tensor of a card: this one is on the CPU
     rank: int | None
     if first is None:
         rank = 1
@@ -241,7 +244,11 @@ def _parameter(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -
 
 
 def _variable(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:
-    return args.get(0, "data") or UNKNOWN
+    value = args.get(0, "data") or UNKNOWN
+    requires = args.keywords.get("requires_grad") or args.get(1)
+    if not value.is_tensor or requires is None or requires.data is not True:
+        return value
+    return value.replace(flags=(value.flags & {"explicit_dtype"}) | {"leaf", "requires_grad"}, ident=("new", node))
 
 
 def _number(it: Interpreter, frame: Frame, node: ast.Call, args: Arguments) -> Value:

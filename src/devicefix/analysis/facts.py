@@ -93,6 +93,7 @@ class HostRead:
     scope: Scope
     argument: ast.expr | None = None  #: the expression that is read, where it is not the receiver of a method
     inside: bool = False  #: the value is an element of the argument
+    without_card: bool = False  #: it stands in code that only runs where there is no accelerator
 
 
 @dataclass(slots=True, eq=False)

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 GUARD_WORDS = ("cuda", "gpu", "is_available", "accelerator", "device", "mps", "backend")
 
 
-def guard_of(facts: FileFacts, node: ast.AST) -> tuple[ast.AST | None, str]:
-    """The condition on an accelerator that protects a node, and the flag it tests, if it is just that."""
+def guard_of(facts: FileFacts, node: ast.AST, called: bool = False) -> tuple[ast.AST | None, str]:
+    """The condition on an accelerator that protects a node, and the flag it tests, if it is just that.
+
+    ``called``: the node is the call of a function of the file, and what it protects is what is in there.
+    """
     child: ast.AST = node
     current = facts.parents.get(node)
     while current is not None:
@@ -32,7 +35,7 @@ def guard_of(facts: FileFacts, node: ast.AST) -> tuple[ast.AST | None, str]:
             and _flag_defined_by_guard(facts, current.test)
         ):
             return current, path_of(current.test) or ""
-        if isinstance(current, ast.Try) and child in current.body and current.handlers:
+        if isinstance(current, ast.Try) and child in current.body and current.handlers and not called:
             return current, ""
         if isinstance(current, ast.BoolOp) and any(mentions_guard(v) for v in current.values if v is not child):
             return current, ""
@@ -44,8 +47,27 @@ def guard_of(facts: FileFacts, node: ast.AST) -> tuple[ast.AST | None, str]:
             leaver = _early_leave(current.body, child)
             if leaver is not None:
                 return leaver, ""
+            guard = _guard_of_calls(facts, current) if not called else None
+            if guard is not None:
+                return guard, ""
         child, current = current, facts.parents.get(current)
     return None, ""
+
+
+def _guard_of_calls(facts: FileFacts, function: ast.AST) -> ast.AST | None:
+    """The condition around a call of a function that the file only calls where there is an accelerator."""
+    if isinstance(function, ast.Module) or not isinstance(facts.parents.get(function), ast.Module):
+        return None
+    name = getattr(function, "name", "")
+    guard = None
+    for use in facts.module.index.names(name):
+        call = facts.parents.get(use)
+        if not isinstance(call, ast.Call) or call.func is not use:
+            return None
+        guard, _ = guard_of(facts, call, called=True)
+        if guard is None:
+            return None
+    return guard
 
 
 def _skips(decorator: ast.expr) -> bool:

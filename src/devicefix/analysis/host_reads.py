@@ -62,6 +62,8 @@ def conversions(facts: FileFacts) -> Iterator[Conversion]:
 
 
 def _converts(read: HostRead) -> bool:
+    if read.without_card:
+        return False
     if read.how == "numpy":
         forced = [k.value for k in read.node.keywords if k.arg == "force"] + read.node.args[:1]
         return not forced or (isinstance(forced[0], ast.Constant) and not forced[0].value)

@@ -43,3 +43,48 @@ def is_host_table(facts: FileFacts, mixes: list[Mix]) -> bool:
         handed_in(facts, mix) or (moved_result(facts, mix) is not None and not isinstance(mix.culprit_node, ast.Call))
         for mix in mixes
     )
+
+
+def is_moved_when_complete(facts: FileFacts, mixes: list[Mix]) -> bool:
+    """Whether a plain object collects on the host what it moves to a device when it is asked for it: ``self.total`` with
+    a ``return self.total.to(self.device)`` in another method. What it is given by callers unseen is believed to fit."""
+    kept = [origin for mix in mixes for origin in mix.culprit.origins if origin.kind == "attribute"]
+    if not kept or not all(mix.assumed for mix in mixes):
+        return False
+    return all(
+        origin.owner is not None
+        and origin.owner.cls is not None
+        and not origin.owner.is_module
+        and any(
+            _moves_out(info.node, origin.attribute)
+            for info in origin.owner.cls.methods.values()
+            if info is not origin.scope.function and info.name != "__init__"
+        )
+        for origin in kept
+    )
+
+
+def _moves_out(method: ast.AST, attribute: str) -> bool:
+    """Whether a method moves what it has made of an attribute, and leaves the attribute where it is."""
+    names: set[str] = set()
+
+    def is_made_of_it(node: ast.AST) -> bool:
+        return any(
+            (isinstance(n, ast.Attribute) and n.attr == attribute) or (isinstance(n, ast.Name) and n.id in names)
+            for n in ast.walk(node)
+        )
+
+    statements = [n for n in ast.walk(method) if isinstance(n, ast.Assign)]
+    if any(isinstance(t, ast.Attribute) and t.attr == attribute for s in statements for t in s.targets):
+        return False
+    for statement in sorted(statements, key=lambda s: s.lineno):
+        if is_made_of_it(statement.value):
+            names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in torch_api.MOVE_METHODS - {"cpu"}
+        and "device" in ast.unparse(node)
+        and is_made_of_it(node.func.value)
+        for node in ast.walk(method)
+    )

@@ -1,4 +1,4 @@
-"""Modules that work on samples in a data set: written like layers, but on the CPU, which only their uses tell."""
+"""Modules and functions that work on samples in a data set, on the CPU, which only their uses tell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from devicefix.analysis.interpreter import Interpreter
-    from devicefix.analysis.model import ClassInfo
+    from devicefix.analysis.model import ClassInfo, FunctionInfo, ModuleInfo
 
 #: how classes that keep samples are called
 DATA = (*classes.HOST_SUFFIXES, "Folder")
@@ -26,7 +26,9 @@ TRANSFORM = re.compile(r"transforms?\s*=[^=]")
 #: how classes are called that do something else with transforms
 NO_DATA = ("Trainer", "Model", "Module", "Net", "Learner", "Agent")
 #: what makes one callable of several
-COMBINING = frozenset({"Compose", "RandomApply", "RandomChoice", "RandomOrder", "OneOf", "SomeOf", "Sequential"})
+COMBINING = frozenset(
+    {"Compose", "Lambda", "RandomApply", "RandomChoice", "RandomOrder", "OneOf", "SomeOf", "Sequential"}
+)
 GROWING = frozenset({"append", "insert", "extend"})
 #: methods of modules that give the module back
 SAME = frozenset({"eval", "train", "requires_grad_", "float", "double"})
@@ -41,7 +43,16 @@ def only_in_data_sets(it: Interpreter, cls: ClassInfo) -> bool:
     text = cls.module.source.text
     if not _has_samples(text) or text.count(cls.name) < 2:
         return False
-    return _Flow(it, cls).all_arrive(cls.node)
+    return _Flow(it, cls.module).all_arrive(cls.node)
+
+
+def function_only_in_data_sets(it: Interpreter, info: FunctionInfo) -> bool:
+    """Whether a function is only called by, or as, a transform of a data set."""
+    text = info.module.source.text
+    if info.cls is not None or not _has_samples(text) or text.count(info.name) < 2:
+        return False
+    flow = _Flow(it, info.module)
+    return flow.function_arrives(info.node) and flow.arrived
 
 
 @lru_cache(maxsize=4)
@@ -63,14 +74,14 @@ def _has_samples(text: str) -> bool:
 class _Flow:
     """Follows instances through one file, by the text."""
 
-    def __init__(self, it: Interpreter, cls: ClassInfo) -> None:
+    def __init__(self, it: Interpreter, module: ModuleInfo) -> None:
         self.it = it
-        self.module = cls.module
-        self.parents = cls.module.index.parents
+        self.module = module
+        self.parents = module.index.parents
         self.arrived = False  #: the instance that is followed was seen to get into a data set
         self.followed: dict[tuple[ast.AST, str], bool] = {}  #: names and results, and whether what they stand for did
-        self.classes: set[ast.ClassDef] = set()
-        self.functions = {n.name: n for n in cls.module.tree.body if isinstance(n, FUNCTIONS)}
+        self.classes: set[ast.AST] = set()  #: and functions, whose uses have been looked at
+        self.functions = {n.name: n for n in module.tree.body if isinstance(n, FUNCTIONS)}
 
     def all_arrive(self, node: ast.ClassDef) -> bool:
         """Whether every instance of a class (and of those that derive from it) ends on the CPU, and there are some."""
@@ -81,6 +92,28 @@ class _Flow:
             return False
         uses = list(self._mentions(node.name))
         return all(map(self._use, uses)) and any(self._builds(use) for use in uses)
+
+    def function_arrives(self, node: ast.AST) -> bool:
+        """Whether a function is called in data sets (and by functions that are called there) and nowhere else."""
+        if node in self.classes:
+            return True
+        self.classes.add(node)
+        if isinstance(node, ast.Lambda):
+            return self._value(node)
+        if not isinstance(node, FUNCTIONS) or node.decorator_list or isinstance(self.parents.get(node), ast.ClassDef):
+            return False
+        around = self._function(node)
+        uses = [use for use in self._loads(around, node.name) if self._binder(use) is around]
+        return bool(uses) and all(map(self._function_use, uses))
+
+    def _function_use(self, name: ast.Name) -> bool:
+        parent = self.parents[name]
+        if not (isinstance(parent, ast.Call) and parent.func is name):
+            return self._value(name)
+        if self._in_host_code(parent):
+            self.arrived = True
+            return True
+        return self.function_arrives(self._function(parent))
 
     def _builds(self, name: ast.Name) -> bool:
         parent = self.parents[name]
@@ -109,8 +142,9 @@ class _Flow:
         parent = self.parents[node]
         if node is getattr(parent, "test", None):
             return True  # only looked at
-        if isinstance(parent, CONTAINERS) or (isinstance(parent, ast.Subscript) and node is parent.value):
-            return self._value(parent)
+        joined = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add)  # [ToTensor()] + [transform]
+        if joined or isinstance(parent, CONTAINERS) or (isinstance(parent, ast.Subscript) and node is parent.value):
+            return isinstance(parent, ast.expr) and self._value(parent)
         if isinstance(parent, ast.keyword):
             call = self.parents[parent]
             return isinstance(call, ast.Call) and self._argument(call, node, parent.arg or "")

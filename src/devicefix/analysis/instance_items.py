@@ -67,6 +67,9 @@ def store_item(it: Interpreter, frame: Frame, base: Value, key: object, value: V
     """``instance[key] = value`` for a container of modules or a dict-like."""
     obj: Obj = base.data
     if obj.is_module:
+        from devicefix.analysis.module_methods import as_member
+
+        value = as_member(obj, value)
         obj.children.append(value)
     contents = obj.attrs.get("<items>")
     if contents is not None:

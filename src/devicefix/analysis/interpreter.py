@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from devicefix.analysis import alternatives
+from devicefix.analysis import alternatives, narrowing
 from devicefix.analysis.facts import Records
 from devicefix.analysis.outside import any_of_interest
 from devicefix.analysis.statement_handlers import STATEMENT_HANDLERS
@@ -137,15 +137,21 @@ class Interpreter:
 
     def run(self, frame: Frame, body: list[ast.stmt]) -> bool:
         """Interpret statements. False when control never reaches the end of them."""
+        around = self.host_only
+        alive = True
         for statement in body:
             self.budget -= 1
             if self.budget < 0:
-                return True
+                break
             frame.statement = statement
             handler = STATEMENT_HANDLERS.get(type(statement))
             if handler is not None and handler(self, frame, statement) is False:
-                return False
-        return True
+                alive = False
+                break
+            if type(statement) is ast.If and narrowing.ends_with_card(statement):
+                self.host_only += 1
+        self.host_only = around
+        return alive
 
     def branch(self, frame: Frame, bodies: list[Callable[[], bool]], choice: ast.If | ast.Match) -> bool:
         """Run the alternatives of a statement from one state and join what they leave behind."""

@@ -62,7 +62,7 @@ class Load:
     call: ast.Call
     name: str  #: canonical name of the function
     scopes: list[Scope] = field(default_factory=list)
-    states: list[ast.Call] = field(default_factory=list)  #: calls of ``load_state_dict`` that it reaches
+    states: list[ast.Call] = field(default_factory=list)  #: calls of ``load_state_dict`` and ``copy_`` that it reaches
     meetings: list[LoadedMeeting] = field(default_factory=list)
     others: list[ast.AST] = field(default_factory=list)  #: uses of which nothing is known
     kept: list[tuple[str, str]] = field(default_factory=list)  #: attributes that hold (a part of) it, with the key
@@ -210,6 +210,9 @@ class _Uses:
                 self.load.others.append(call)
             if any(k.arg == "map_location" for k in call.keywords):
                 self.load.misplaced = call
+        elif name == "copy_":
+            if not _is_number(key):
+                self.load.states.append(call)  # wherever it comes from
         elif name in ("dict", "OrderedDict", "deepcopy", "copy", "zip", "get", "pop", "getattr"):
             self.use_from(call, key or "state")
         elif name in ("set_rng_state", "set_rng_state_all"):

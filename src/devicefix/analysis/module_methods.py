@@ -76,11 +76,11 @@ def call_module_method(
     if name in ("children", "modules", "named_children", "named_modules"):
         return _members(receiver, obj, name)
     if name == "append" and args.positional:
-        obj.children.append(args.positional[0])
+        obj.children.append(as_member(obj, args.positional[0]))
         _adopt(obj, args.positional[0])
         return NONE
     if name == "extend" and args.positional:
-        obj.children.append(any_element(args.positional[0]))
+        obj.children.append(as_member(obj, any_element(args.positional[0])))
         return NONE
     if name in ("values", "items", "keys"):
         element = join_all(obj.children)
@@ -128,6 +128,13 @@ def _moves(function: Value) -> bool:
         return False
     body = function.data.function.node
     return any(isinstance(n, ast.Attribute) and n.attr in ("to", "cuda") for n in ast.walk(body))
+
+
+def as_member(obj: Obj, value: Value) -> Value:
+    """What a container of modules or parameters holds; of a parameter that joins it, it is its owner's to say where."""
+    if value.is_tensor and value.has("parameter") and not obj.origins:
+        return value.replace(device=obj.device, origins=())
+    return value
 
 
 def _adopt(obj: Obj, child: Value) -> None:
@@ -183,8 +190,11 @@ def call_unknown_module_method(
         if isinstance(target, ast.Name) and target.id in frame.names:
             frame.names[target.id] = receiver.replace(flags=receiver.flags - {"moved"})  # what it takes is not known
         return hooks.register(it, frame, receiver, name, args)
-    if name in ("parameters", "buffers"):
+    if name in ("parameters", "buffers", "named_parameters", "named_buffers"):
         element = Value(Kind.TENSOR, device=receiver.device, dtype=DType.FLOAT, flags=frozenset({"parameter", "leaf"}))
+        if name.startswith("named_"):
+            pair = Value(Kind.SEQUENCE, items=(STRING, element.replace(sources=(receiver,))), data="tuple")
+            return Value(Kind.SEQUENCE, element=pair, sources=(receiver,))
         return Value(Kind.SEQUENCE, element=element, data="parameters", ident=receiver.ident, sources=(receiver,))
     if name in ("load_state_dict", "zero_grad", "register_buffer"):
         if name == "load_state_dict":

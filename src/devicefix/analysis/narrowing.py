@@ -177,3 +177,8 @@ def accelerator_test(test: ast.expr) -> bool | None:
         if value in ("cuda", "cpu") and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
             return (value == "cuda") is isinstance(test.ops[0], ast.Eq)
     return None
+
+
+def ends_with_card(statement: ast.If) -> bool:
+    """``if self.use_gpu: return …``: what follows in the block runs without an accelerator."""
+    return isinstance(statement.body[-1], (ast.Return, ast.Continue)) and accelerator_test(statement.test) is True

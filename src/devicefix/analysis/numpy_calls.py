@@ -20,7 +20,7 @@ def call(it: Interpreter, frame: Frame, node: ast.Call, name: str, args: Argumen
         tensor = value if value.is_tensor else any_element(value) if value.kind is Kind.SEQUENCE else None
         if tensor is not None and tensor.is_tensor:
             it.records.host_reads.append(
-                HostRead(node, name, tensor, frame.scope(), argument, value.kind is Kind.SEQUENCE)
+                HostRead(node, name, tensor, frame.scope(), argument, value.kind is Kind.SEQUENCE, it.host_only > 0)
             )
     short = name.rpartition(".")[2]
     if short in ("float32", "float64", "int64", "int32", "float16"):

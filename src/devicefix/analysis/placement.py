@@ -13,7 +13,7 @@ from devicefix.analysis.first_turn import replaced_at_first
 from devicefix.analysis.global_tensors import data_moved, uses_moved
 from devicefix.analysis.handed_out import HandedOut, handed_out
 from devicefix.analysis.helper_results import results_moved
-from devicefix.analysis.host_tables import is_host_table
+from devicefix.analysis.host_tables import is_host_table, is_moved_when_complete
 from devicefix.analysis.met_uses import uses_where_met
 from devicefix.analysis.moments import set_later
 from devicefix.analysis.references import Reference, references, seen_as_tensor, self_name
@@ -78,6 +78,7 @@ def new_tensors(facts: FileFacts, kind: str) -> Iterator[NewTensor]:
     made = [
         new for new in found.values()
         if not is_host_table(facts, new.mixes) and not replaced_at_first(facts, new.call, new.mixes)
+        and not is_moved_when_complete(facts, new.mixes)
     ]  # fmt: skip
     yield from sorted(made, key=lambda new: (new.call.lineno, new.call.col_offset))
 
@@ -231,7 +232,7 @@ def _common_references(facts: FileFacts, new: NewTensor, wanted: bool) -> list[R
         lists.append(
             references(
                 origin.scope, mix.partner.device, sized_by=_sizes(origin), partners=[*partners, *operands],
-                want_floating=wanted,
+                beside=_name_beside(new, mix), want_floating=wanted,
             )
         )  # fmt: skip
     if any(any(r.kind == "tensor" for r in found) for found in lists) and _kept_in_attribute(new):
@@ -282,6 +283,13 @@ def _operand_values(mix: Mix, origin: Origin) -> Iterator[Value]:
             value = origin.scope.names[child.id]
             if value is not mix.culprit:
                 yield seen_as_tensor(origin.scope.function, child.id, value)
+
+
+def _name_beside(new: NewTensor, mix: Mix) -> str:
+    """The name of the other operand, where the tensor is made in the very operation that it meets it in."""
+    if not isinstance(mix.partner_node, ast.Name) or not any(node is new.call for node in ast.walk(mix.node)):
+        return ""
+    return mix.partner_node.id
 
 
 def _sizes(origin: Origin) -> list[Value]:

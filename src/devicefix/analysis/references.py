@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,11 +49,13 @@ def references(
     *,
     sized_by: Iterable[Value] = (),
     partners: Iterable[Value] = (),
+    beside: str = "",
     want_floating: bool = False,
 ) -> list[Reference]:
     """Expressions that name ``device`` in ``scope``, best first.
 
-    ``sized_by``: tensors whose shape the new tensor takes; ``partners``: tensors that it will meet.
+    ``sized_by``: tensors whose shape the new tensor takes; ``partners``: tensors that it will meet; ``beside``: the
+    name that stands next to it in the operation where they meet.
     """
     if device is None:
         return []
@@ -74,7 +76,9 @@ def references(
             and not value.has("was_parameter")
         ):
             rank = 400 + index
-            if value.ident in sizes:
+            if name == beside:
+                rank = -1  # no guess: what two parameters hold need not be in one place
+            elif value.ident in sizes:
                 rank = index
             elif value.ident in sources:
                 rank = 100 + index
@@ -98,7 +102,7 @@ def references(
                 found.append(Reference(f"next({name}.parameters()).device", "", "module", None, 950 + index))
         elif raw.kind is Kind.OBJECT and name != self_name(scope) and not (raw.flags & DOUBTS):
             found.extend(_settings(name, raw.data, device))
-    found.extend(_of_self(scope, device))
+    found.extend(_of_self(scope, device, meets))
     found.extend(_global_variables(scope, device))
     found.sort(key=lambda r: r.rank)
     return found
@@ -174,7 +178,7 @@ def self_name(scope: Scope) -> str:
     return function.parameters[0].arg if function.parameters else ""
 
 
-def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
+def _of_self(scope: Scope, device: Device, meets: set[Hashable]) -> Iterator[Reference]:
     name = self_name(scope)
     obj = scope.self_object
     if not name or obj is None:
@@ -195,7 +199,9 @@ def _of_self(scope: Scope, device: Device) -> Iterator[Reference]:
         for owner, floating, rank in weights(obj, device, name, scope=scope):
             if set_later(owner.split(".")[1], scope):
                 continue
-            yield Reference(f"{owner}.device", owner, "weight", floating, rank)
+            own = obj.attrs.get(owner.partition(".")[2])
+            nearest = own is not None and own.ident in meets
+            yield Reference(f"{owner}.device", owner, "weight", floating, rank - nearest)
     if obj.cls is not None and not obj.is_module and not building and any(map(_is_optimizer, obj.cls.node.bases)):
         from devicefix.analysis.parameter_data import held_device
 

@@ -127,9 +127,7 @@ def _tensor(
         isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value is None) for _, p in indices
     ):
         flags |= {"shaped"}
-    return base.replace(
-        rank=rank, ident=("item", base.ident, id(node)) if base.ident else None, flags=flags, sources=()
-    )
+    return base.replace(rank=rank, ident=("item", base.ident, id(node)), flags=flags, sources=())
 
 
 def _is_number(value: Value) -> bool:
@@ -140,7 +138,10 @@ def _is_number(value: Value) -> bool:
 def _may_be_number(value: Value) -> bool:
     """Whether an index may be a tensor without dimensions, which is read as the number in it, wherever it is: it is one,
     or it was taken out of a tensor of which it is not known how many dimensions it has."""
-    is_item = isinstance(value.ident, tuple) and value.ident[:1] == ("item",)
+    ident = value.ident
+    while isinstance(ident, tuple) and ident[:1] in (("from",), ("same",), ("attr",), ("moved",)):
+        ident = ident[1]  # ``y[i].long()``
+    is_item = isinstance(ident, tuple) and ident[:1] == ("item",)
     return _is_number(value) or (value.rank is None and is_item and not value.has("shaped"))
 
 

@@ -32,7 +32,7 @@ def call_method(it: Interpreter, frame: Frame, node: ast.Call, receiver: Value, 
     if name in torch_api.MOVE_METHODS or name in torch_api.DTYPE_METHODS or name == "type":
         return move(it, frame, node, receiver, name, args)
     if name in ("numpy", "item", "tolist"):
-        it.records.host_reads.append(HostRead(node, name, receiver, frame.scope()))
+        it.records.host_reads.append(HostRead(node, name, receiver, frame.scope(), without_card=it.host_only > 0))
         if name == "numpy":
             return Value(Kind.NDARRAY, flags=frozenset({"shaped"}) if receiver.rank not in (0, None) else frozenset())
         return NUMBER if name == "item" else Value(Kind.SEQUENCE, element=NUMBER, data="list")

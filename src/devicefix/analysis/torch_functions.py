@@ -89,7 +89,8 @@ def apply_function(
     given = args.every()
     listed = [inner for v in given if v.kind is Kind.SEQUENCE for inner in elements(v)]
     strict = {"same": False, "strict": True}.get(fact.mixing)
-    meet_loaded(it, frame, node, [*values, *given, *listed], strict=strict)
+    if fact.mixing != "copy":
+        meet_loaded(it, frame, node, [*values, *given, *listed], strict=strict)
     if "out" in args.keywords and args.keywords["out"].is_tensor:
         operands = [(args.keywords["out"], args.keyword_nodes.get("out")), *operands]
     if fact.mixing in ("same", "strict", "index"):

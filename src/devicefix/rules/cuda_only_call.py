@@ -132,7 +132,8 @@ the card there stops with "Cannot re-initialize CUDA in forked subprocess" as so
 
 `torch.cuda.synchronize()`, `torch.cuda.Event()`, `torch.cuda.get_device_name()` and others raise where there is no
 card. They are reported in code that is shown to run on a device that somebody chooses, unless a condition stands
-around them or in front of them. What PyTorch ignores without a card (`empty_cache`, `manual_seed_all`,
+around them or in front of them, also in a function that is called for it. A stream of a given device, an annotation
+(`torch.cuda.Event`) and a process group among the parameters say that there is a card. What PyTorch ignores without a card (`empty_cache`, `manual_seed_all`,
 `memory_allocated`) and what chooses a card (`set_device`) is not reported.
 """,
     fix_safety="""

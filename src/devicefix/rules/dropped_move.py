@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.dropped import Dropped, dropped_moves
+from devicefix.analysis.dropped_together import moved_together
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
 from devicefix.rules.findings_for import finding, fix
@@ -20,7 +21,7 @@ CODE, NAME = "DVF101", "dropped-move"
 
 def check(facts: FileFacts) -> Iterator[Finding]:
     """Every statement that drops the result of a move."""
-    for drop in dropped_moves(facts):
+    for drop in moved_together(facts, list(dropped_moves(facts))):
         if drop.chained:
             continue
         yield finding(
@@ -53,7 +54,8 @@ nothing and values of unknown kind are never reported.
 """,
     fix_safety="""
 The fix assigns the result to the name, attribute or item that was moved. It is safe when the value is shown to be a
-tensor. It is unsafe when that follows only from how the name is used, or from the callers in this file.
+tensor. It is unsafe when that follows only from how the name is used, or from the callers in this file, and for a
+tensor that is on a device already and sent on together with one of these.
 
 There is no fix for a name that belongs to an outer scope (it would become local), a property without a setter, a
 field of a named tuple, a leaf that requires grad, a registered parameter or buffer, and a parameter that the function

@@ -55,18 +55,20 @@ def _open(facts: FileFacts, load: Load) -> Finding:
         message += f"; they meet others on the chosen device at line {line}"
     else:
         message += ", which this machine may not have"
-    repair = fix(f"pass `map_location={where}`", _insert(load, where), unsafe=doubt) if where else None
+    repair = fix(f"pass `map_location={where}`", _insert(facts, load, where), unsafe=doubt) if where else None
     return finding(facts, CODE, NAME, load.call, message, fix=repair, note=note)
 
 
-def _insert(load: Load, where: str) -> EditCall:
-    """Add the argument in the order of the signature where the arguments behind it are short constants or names."""
+def _insert(facts: FileFacts, load: Load, where: str) -> EditCall:
+    """Add the argument in the order of the signature where those behind it are short and can be written anew unchanged."""
     later = [k for k in load.call.keywords if k.arg in LATER[load.name]]
     simple = all(isinstance(k.value, (ast.Constant, ast.Name)) for k in later)
     one_line = load.call.lineno == load.call.end_lineno
     if not later or not simple or not one_line or load.call.keywords[-len(later) :] != later:
         return EditCall(load.call, set_keywords=(("map_location", where),))
     again = tuple((str(k.arg), ast.unparse(k.value)) for k in later)
+    if not all(f"{name}={value}" in facts.source.segment(load.call) for name, value in again):
+        return EditCall(load.call, set_keywords=(("map_location", where),))
     return EditCall(
         load.call, set_keywords=(("map_location", where), *again), remove_keywords=tuple(str(k.arg) for k in later)
     )

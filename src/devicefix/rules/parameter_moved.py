@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix import torch_api
+from devicefix.analysis.tree_index import last_name
 from devicefix.codemods.changes import AppendToExpression, Change, EditCall, Unwrap
 from devicefix.findings import Finding
 from devicefix.rules.base import Example, Rule
@@ -115,7 +116,7 @@ def _optimized(facts: FileFacts, statement: ast.Assign) -> bool:
 def _changes(move: Move, made: ast.Call) -> list[Change]:
     """Move the data inside the parentheses, or create it on the device."""
     call = move.call
-    if move.receiver.has("parameter"):
+    if move.receiver.has("parameter") or last_name(made.func) == "Variable":
         if not made.args or isinstance(made.args[0], ast.Starred):
             return []
         assert isinstance(call.func, ast.Attribute)
@@ -126,20 +127,20 @@ def _changes(move: Move, made: ast.Call) -> list[Change]:
         return [Unwrap(call, made), moved]
     device = _device_argument(call)
     fact = torch_api.function(_factory_name(move))
-    factory = _under_methods(made)
-    if device is None or fact is None or not fact.device or factory is None:
+    factory = _factory(move, made)
+    if device is None or fact is None or factory is None:
         return []
-    if any(k.arg == "device" for k in factory.keywords):
+    if not fact.device or any(k.arg == "device" for k in factory.keywords):
         return []
     return [Unwrap(call, made), EditCall(factory, set_keywords=(("device", device),))]
 
 
-def _under_methods(made: ast.Call) -> ast.Call | None:
-    """The factory in ``torch.zeros(3).requires_grad_()``; ``None`` if more was done to the tensor before."""
-    function = made.func
-    if isinstance(function, ast.Attribute) and function.attr == "requires_grad_":
-        return function.value if isinstance(function.value, ast.Call) else None
-    return made
+def _factory(move: Move, made: ast.Call) -> ast.Call | None:
+    """The factory call itself, also in front of ``.requires_grad_()``."""
+    if isinstance(made.func, ast.Attribute) and made.func.attr == "requires_grad_":
+        inner = made.func.value
+        made = inner if isinstance(inner, ast.Call) else made
+    return made if any(origin.node is made for origin in move.receiver.origins) else None
 
 
 def _factory_name(move: Move) -> str:
@@ -166,8 +167,8 @@ RULE = Rule(
     explanation="""
 `nn.Parameter(t).to(device)` is a plain tensor as soon as something has to move: no module registers it,
 `parameters()` does not list it, and an optimizer refuses it ("can't optimize a non-leaf Tensor"). On the CPU nothing
-moves and all seems well. The same holds for a factory with `requires_grad=True`. The data has to be on the device
-before it becomes a leaf.
+moves and all seems well. The same holds for a factory or a `Variable` with `requires_grad=True`. The data has to be
+on the device before it becomes a leaf.
 """,
     fix_safety="""
 The fix moves the data inside the parentheses, or creates it on the device. It is safe: on the CPU both spellings give

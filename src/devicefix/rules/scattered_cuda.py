@@ -49,10 +49,10 @@ each is one more place that can disagree with the others: with `--device cpu` on
 mixes two devices. PyTorch's documentation recommends to decide once, keep the result in a `torch.device`, and use it
 everywhere. `torch.load(…, map_location="cuda")` counts as well where the file has a device variable, or gets one.
 
-A call under its own test (`if torch.cuda.is_available(): …`), other classes' `.cuda()`, code for two cards on
-purpose, code that captures CUDA graphs or uses TensorRT, data-loader code and overrides of `cuda` itself are left
-alone. Code in which each process owns a card
-(`set_device`, process groups), or that changes the current card in a `with`, is reported once, without a fix.
+A call under its own test (`if torch.cuda.is_available(): …`) or in a function that is only called under one, other
+classes' `.cuda()`, code for two cards on purpose, code that captures CUDA graphs or uses TensorRT, data-loader code and
+overrides of `cuda` itself are left alone. Code in which each process owns a card (`set_device`, process groups), or
+that changes the current card in a `with`, is reported once, without a fix.
 """,
     fix_safety="""
 An existing device variable is used wherever one is in scope: a local one, `self.device`, `args.device`, a global. In

@@ -98,7 +98,8 @@ def _met(facts: FileFacts, attribute: TensorAttribute) -> Iterator[Finding]:
     if not built:
         return
     statements, note = registrable(facts, attribute)
-    node = statements[0] if statements else built[0].statement or attribute.cls.node
+    first = next((write for write in built if write.value.is_tensor), built[0])
+    node = statements[0] if statements else first.statement or attribute.cls.node
     what = (
         "`setattr` makes a plain attribute"
         if attribute.name.startswith("<")
