@@ -50,6 +50,8 @@ def _moves(facts: FileFacts, sites: list[tuple[Mix, tuple[ast.expr, Scope] | Non
         if site is None or mix.manner == "in_place" or mix.culprit.flags & LEAVES:
             return []
         use, scope = site
+        if _is_written(facts, use):
+            return []  # the moved copy would be changed, and dropped
         named = [r for r in references(scope, mix.partner.device, partners=[mix.partner]) if not r.doubt]
         texts = {reference.device for reference in named}
         found[use] = [reference for reference in found.get(use, named) if reference.device in texts]
@@ -59,6 +61,17 @@ def _moves(facts: FileFacts, sites: list[tuple[Mix, tuple[ast.expr, Scope] | Non
         return []  # `next(model.parameters()).device` again and again is no way to write it
     ordered = sorted(found.items(), key=lambda item: (item[0].lineno, item[0].col_offset))
     return [(use, devices[0].device) for use, devices in ordered]
+
+
+def _is_written(facts: FileFacts, use: ast.expr) -> bool:
+    """Whether an item of a tensor is assigned: ``table[x] = 1``, ``table[k][x] += 1``."""
+    child: ast.AST = use
+    parent = facts.parents.get(child)
+    while isinstance(parent, ast.Subscript) and child is parent.value:
+        if not isinstance(parent.ctx, ast.Load):
+            return True
+        child, parent = parent, facts.parents.get(parent)
+    return False
 
 
 def _site(facts: FileFacts, mix: Mix) -> tuple[ast.expr, Scope] | None:
