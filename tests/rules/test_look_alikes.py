@@ -308,3 +308,24 @@ CHECKED = """
 )
 def test_a_function_that_is_only_called_where_there_is_a_card(body: str, expected: list[str]) -> None:
     assert of(CHECKED.format(body=body)) == expected
+
+
+# -- tensors that are moved where they are used ----------------------------------------------------------------------
+
+ONE_HOT = """
+    def one_hot(x, classes):
+        row = torch.zeros(classes)
+        if isinstance(x, torch.Tensor):
+            {used}
+        else:
+            row[list(x)] = 1.0
+        return row
+    """
+
+
+@pytest.mark.parametrize(
+    ("used", "level"),
+    [("row[x] = 1.0", "report"), ("row[x] += 1.0", "report"), ("return row[x]", "safe")],
+)
+def test_a_tensor_that_is_written_to_is_not_moved_there(used: str, level: str) -> None:
+    assert levels(source(ONE_HOT.format(used=used)), "DVF201") == [level]

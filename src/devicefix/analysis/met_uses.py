@@ -52,7 +52,7 @@ def _moves(facts: FileFacts, sites: list[tuple[Mix, tuple[ast.expr, Scope] | Non
             return []
         use, scope = site
         if written_into(facts, use):
-            return []
+            return []  # the moved copy would be changed, and dropped
         named = [r for r in references(scope, mix.partner.device, partners=[mix.partner]) if not r.doubt]
         texts = {reference.device for reference in named}
         found[use] = [reference for reference in found.get(use, named) if reference.device in texts]
