@@ -426,3 +426,14 @@ class Net(nn.Module):
 """
     )
     assert codes(text) == []
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("requires_grad", []), ("True", ["DVF304"])])
+def test_a_leaf_only_where_a_caller_wants_one(asked: str, expected: list[str]) -> None:
+    text = source(
+        f"""
+        def to_torch(z, device, requires_grad=False):
+            return torch.tensor(z, requires_grad={asked}).to(device)
+        """
+    )
+    assert codes(text) == expected

@@ -52,6 +52,9 @@ def _made(move: Move) -> ast.Call | None:
     value = move.receiver
     if not (value.is_tensor and value.has("leaf") and value.has("requires_grad")):
         return None
+    asked = next((k.value for k in function.value.keywords if k.arg == "requires_grad"), None)
+    if asked is not None and not isinstance(asked, ast.Constant):
+        return None  # whether it is to be trained is for a caller to say
     return function.value
 
 
