@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.tree_index import last_name
 from devicefix.torch_api import DTYPES, MOVE_METHODS
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ def moved_by_a_method(facts: FileFacts, cls: ClassInfo, name: str) -> bool:
 
     Whoever made an instance that was not seen may have called it.
     """
-    family = _family(facts, cls)
+    relatives = family(facts, cls)
     for node in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
         parent = facts.parents.get(node)
         inside = isinstance(parent, ast.ClassDef)
-        if node.name == "__init__" or (inside and parent not in family):
+        if node.name == "__init__" or (inside and parent not in relatives):
             continue
         nodes = list(ast.walk(node))
         if any(_moves(inner, name, nodes, attributes=inside) for inner in nodes):
@@ -30,33 +30,20 @@ def moved_by_a_method(facts: FileFacts, cls: ClassInfo, name: str) -> bool:
     return False
 
 
-def _family(facts: FileFacts, cls: ClassInfo) -> set[ast.AST]:
+def family(facts: FileFacts, cls: ClassInfo) -> list[ast.ClassDef]:
     """A class with its ancestors and descendants in the file."""
-    by_name = {node.name: node for node in facts.nodes(ast.ClassDef)}
-    family: set[ast.AST] = {cls.node}
-    pending = [cls.node]
-    while pending:  # upwards
-        for base in _bases(pending.pop()):
-            found = by_name.get(base)
-            if found is not None and found not in family:
-                family.add(found)
-                pending.append(found)
-    names = {cls.name}
-    grown = True
-    while grown:  # downwards
-        grown = False
-        for node in by_name.values():
-            if node.name not in names and not names.isdisjoint(_bases(node)):
-                names.add(node.name)
-                family.add(node)
-                grown = True
-    return family
-
-
-def _bases(node: ast.ClassDef) -> Iterator[str]:
-    for base in node.bases:
-        if isinstance(base, (ast.Name, ast.Attribute)):
-            yield base.id if isinstance(base, ast.Name) else base.attr
+    definitions = list(facts.nodes(ast.ClassDef))
+    found = [cls.node]
+    for upwards in (True, False):
+        pending = [cls.node]
+        while pending:
+            current = pending.pop()
+            for node in definitions:
+                derived, base = (current, node) if upwards else (node, current)
+                if node not in found and base.name in map(last_name, derived.bases):
+                    found.append(node)
+                    pending.append(node)
+    return found
 
 
 def _moves(node: ast.AST, name: str, around: list[ast.AST], *, attributes: bool) -> bool:

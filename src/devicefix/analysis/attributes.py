@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.attribute_moves import moved_by_a_method
 from devicefix.analysis.placement import constructs
-from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind, Origin
 
 if TYPE_CHECKING:
@@ -163,22 +162,6 @@ def after_super_init(facts: FileFacts, statement: ast.stmt) -> bool:
 def _is_super_init(call: ast.Call) -> bool:
     function = call.func
     return isinstance(function, ast.Attribute) and function.attr == "__init__"
-
-
-def family(facts: FileFacts, cls: ClassInfo) -> list[ClassInfo]:
-    """A class with those of the file that it is derived from, and those that are derived from it."""
-    own = {id(info): info for info in map(facts.module.class_, facts.nodes(ast.ClassDef))}
-    found = [cls]
-    for upwards in (True, False):
-        pending = [cls]
-        while pending:
-            current = pending.pop()
-            for info in own.values():
-                derived, base = (current, info) if upwards else (info, current)
-                if info not in found and any(last_name(b) == base.name for b in derived.node.bases):
-                    found.append(info)
-                    pending.append(info)
-    return found
 
 
 def used_names(cls: ClassInfo, name: str) -> Iterator[ast.Attribute]:

@@ -28,10 +28,6 @@ def bind(
     given = list(args.positional)
     if receiver is not None and not info.is_static:
         given.insert(0, receiver)
-    defaults: dict[str, ast.expr] = dict(
-        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults, strict=False)
-    )
-    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=False) if d is not None)
     splat_at = len(given) - 1 if args.splat else None
     for i, parameter in enumerate(positional):
         name = parameter.arg
@@ -42,11 +38,13 @@ def bind(
         elif splat_at is not None:
             names[name] = given[splat_at]
         else:
-            names[name] = _default(it, info, parameter, defaults.get(name), args)
+            names[name] = _default(it, info, parameter, info.defaults.get(name), args)
     for parameter in spec.kwonlyargs:
         name = parameter.arg
         names[name] = (
-            args.keywords[name] if name in args.keywords else _default(it, info, parameter, defaults.get(name), args)
+            args.keywords[name]
+            if name in args.keywords
+            else _default(it, info, parameter, info.defaults.get(name), args)
         )
     if spec.vararg is not None:
         rest = given[len(positional) :]

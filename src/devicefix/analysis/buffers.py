@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devicefix.analysis import attributes
+from devicefix.analysis.attribute_moves import family
 from devicefix.analysis.attribute_writes import registers
 from devicefix.analysis.attributes import TensorAttribute
 from devicefix.analysis.evidence import path_of
@@ -77,7 +78,7 @@ def _class_forbids(facts: FileFacts, attribute: TensorAttribute, first: list[Att
         return "the class has an attribute of that name, which would have to go first"
     if name in cls.methods:
         return "the class has a property or method of that name"
-    for relative in attributes.family(facts, cls):
+    for relative in map(facts.module.class_, family(facts, cls)):
         if relative is not cls and (name in relative.assignments or name in relative.methods):
             return f"`{relative.name}` has an attribute, property or method of that name"
     if any(_names(method, name) for method in map(cls.methods.get, ("__getstate__", "__setstate__", "__reduce__"))):
@@ -122,7 +123,7 @@ def _other_writes(facts: FileFacts, attribute: TensorAttribute, first: list[Attr
     for write in attribute.writes:
         if write.value.kind not in (Kind.TENSOR, Kind.NONE, Kind.UNKNOWN):
             return NOT_ALWAYS
-        if write.value.kind is Kind.UNKNOWN and write.statement in {w.statement for w in first}:
+        if write.value.kind is Kind.UNKNOWN and write.statement in converted:
             return UNSURE
     for node in attribute.cls.walk():
         if isinstance(node, ast.Delete) and any(path_of(t) == f"self.{attribute.name}" for t in node.targets):
@@ -165,7 +166,8 @@ def registration(facts: FileFacts, attribute: TensorAttribute, statements: list[
 
 def registration_doubt(facts: FileFacts, attribute: TensorAttribute) -> str:
     """Why a registration may not be safe: "" where it keeps the keys of checkpoints, or is asked to change them."""
-    if any("__getattr__" in relative.methods for relative in attributes.family(facts, attribute.cls)):
+    relatives = map(facts.module.class_, family(facts, attribute.cls))
+    if any("__getattr__" in relative.methods for relative in relatives):
         return "`__getattr__` may know the name as well, and then no buffer can be registered under it"
     if facts.settings.persistent_buffers or facts.settings.allows((1, 6)):
         return ""

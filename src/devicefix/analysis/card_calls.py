@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.fallbacks import falls_back
 from devicefix.analysis.values import Kind
-from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
     from devicefix.analysis.devices import Device
@@ -57,7 +56,7 @@ def unguarded_uses(facts: FileFacts) -> Iterator[AcceleratorUse]:
     for use in facts.records.accelerator_uses:
         if use.node in seen or not facts.here(use.node) or use.name.rpartition(".")[2] in CHOOSING:
             continue
-        chosen = _on_chosen_device(use.scope) or any(s.function in placing for s in chain(use.scope))
+        chosen = _on_chosen_device(use.scope) or any(s.function in placing for s in use.scope.chain())
         if (chosen or falls_back(facts, use.node)) and not _guarded(facts, use) and not _meant(facts, use):
             seen.add(use.node)
             yield use
@@ -80,7 +79,7 @@ def _is_choice(device: Device | None) -> bool:
 
 def _on_chosen_device(scope: Scope) -> bool:
     """Whether tensors, modules or a variable in reach are on a device that somebody chooses, which may be the CPU."""
-    return any(_chosen(value) for current in chain(scope) for value in current.names.values())
+    return any(_chosen(value) for current in scope.chain() for value in current.names.values())
 
 
 def _chosen(value: Value) -> bool:
@@ -105,7 +104,7 @@ def _meant(facts: FileFacts, use: AcceleratorUse) -> bool:
         return True
     return any(
         parameter.annotation is not None and CARD_ONLY_TYPES.search(ast.unparse(parameter.annotation))
-        for scope in chain(use.scope)
+        for scope in use.scope.chain()
         if scope.function is not None
         for parameter in scope.function.parameters
     )
@@ -114,7 +113,7 @@ def _meant(facts: FileFacts, use: AcceleratorUse) -> bool:
 def _guarded(facts: FileFacts, use: AcceleratorUse) -> bool:
     if _guarded_place(facts, use.node):
         return True
-    for scope in chain(use.scope):
+    for scope in use.scope.chain():
         if scope.function is not None and CARD_ONLY_NAMES.search(scope.function.name):
             return True
         if scope.call is not None and facts.here(scope.call) and _guarded_place(facts, scope.call):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis.cuda_sites import enclosing
 from devicefix.analysis.evidence import annotation_kind, path_of, torch_path
+from devicefix.analysis.own_names import defaults_of
 from devicefix.analysis.statements import target_names, top_level
 
 if TYPE_CHECKING:
@@ -298,13 +299,7 @@ def is_holder(name: str) -> bool:
 
 
 def _optional(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
-    spec = function.args
-    positional = [*spec.posonlyargs, *spec.args]
-    defaults = dict(
-        zip([p.arg for p in positional[len(positional) - len(spec.defaults) :]], spec.defaults, strict=False)
-    )
-    defaults.update({p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=False) if d is not None})
-    default = defaults.get(name)
+    default = next((default for parameter, default in defaults_of(function.args) if parameter.arg == name), None)
     return isinstance(default, ast.Constant) and default.value is None
 
 

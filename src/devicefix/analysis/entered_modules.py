@@ -53,7 +53,7 @@ def _entered(
         return None
     if not isinstance(operand, ast.Name) or not isinstance(call, ast.Call) or owner.device != partner.device:
         return None
-    given = _given(function, call, operand.id)
+    given = function.argument(call, operand.id, 1)
     path = path_of(call.func)
     called = lookup(caller, path) if path is not None else None
     if given is None or called is None or called.kind is not Kind.OBJECT or called.data is not owner:
@@ -62,16 +62,6 @@ def _entered(
     if held is None or held.ident != value.ident or held.device != value.device or _rebound(function, operand.id):
         return None
     return call, given, owner, caller
-
-
-def _given(function: FunctionInfo, call: ast.Call, name: str) -> ast.expr | None:
-    """What a call of a module hands over for a parameter of its ``forward``."""
-    names = [p.arg for p in function.parameters][1:]
-    if name not in names or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    position = names.index(name)
-    named = next((k.value for k in call.keywords if k.arg == name), None)
-    return named or (call.args[position] if position < len(call.args) else None)
 
 
 def _rebound(function: FunctionInfo, name: str) -> bool:

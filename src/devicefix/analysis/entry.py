@@ -268,17 +268,12 @@ def parameters(
 ) -> dict[str, Value]:
     """Parameters of a function whose caller is not known."""
     spec = info.node.args
-    positional = [*spec.posonlyargs, *spec.args]
-    defaults: dict[str, ast.expr] = dict(
-        zip((p.arg for p in positional[len(positional) - len(spec.defaults) :]), spec.defaults, strict=False)
-    )
-    defaults.update((p.arg, d) for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=False) if d is not None)
     names: dict[str, Value] = {}
     for i, parameter in enumerate(info.parameters):
         if i == 0 and receiver is not None:
             names[parameter.arg] = receiver
             continue
-        names[parameter.arg] = _parameter(info, parameter, defaults.get(parameter.arg), device, tensors)
+        names[parameter.arg] = _parameter(info, parameter, info.defaults.get(parameter.arg), device, tensors)
     for extra in (spec.vararg, spec.kwarg):
         if extra is not None:
             inner = Value(Kind.UNKNOWN, device=device, ident=("parameter", info.node, extra.arg))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from devicefix.analysis.own_names import defaults_of
 from devicefix.analysis.tree_index import walk
 
 if TYPE_CHECKING:
@@ -75,12 +76,7 @@ def _chooses(node: ast.IfExp | ast.If) -> bool:
 
 def _cpu_by_default(function: Function) -> bool:
     """A parameter for the device that is the CPU unless the caller says otherwise."""
-    arguments = function.args
-    named = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(named[len(named) - len(arguments.defaults) :], arguments.defaults, strict=True)]
-    optional = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    pairs += [(arg, default) for arg, default in optional if default is not None]
-    return any("dev" in arg.arg.lower() and _is_cpu(default) for arg, default in pairs)
+    return any("dev" in arg.arg.lower() and _is_cpu(default) for arg, default in defaults_of(function.args))
 
 
 def _is_cpu(node: ast.expr) -> bool:

@@ -15,7 +15,6 @@ from devicefix.analysis.own_names import own_nodes
 from devicefix.analysis.references import references
 from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import Kind, Obj, Origin, Scope, Value
-from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
@@ -111,8 +110,8 @@ def _targets(place: Place) -> list[ast.Name]:
 
 def _site(facts: FileFacts, places: dict[ast.AST, list[Place]], mix: Mix, origin: Origin) -> Site | None:
     """The innermost place around a meeting at which one tensor arrives that was made elsewhere."""
-    calls = {scope.call for scope in chain(origin.scope)}
-    for scope in chain(mix.scope):
+    calls = {scope.call for scope in origin.scope.chain()}
+    for scope in mix.scope.chain():
         for place in places.get(scope.function.node, ()) if scope.function is not None else ():
             call, asker = _source(facts, scope, _call(place))
             inside = call in calls
@@ -131,23 +130,14 @@ def _source(facts: FileFacts, scope: Scope, node: ast.expr) -> tuple[ast.expr, S
     if not isinstance(node, ast.Name) or function is None:
         return node, scope
     if node.id in {p.arg for p in function.parameters}:
-        given = _argument(function, scope.call, node.id)
-        alike = (_argument(function, call, node.id) for call in facts.nodes(ast.Call) if _enters(call, function))
+        skip = 1 if function.cls is not None and not function.is_static else 0
+        given = function.argument(scope.call, node.id, skip)
+        alike = (function.argument(call, node.id, skip) for call in facts.nodes(ast.Call) if _enters(call, function))
         if given is None or scope.caller is None or not all(_same_method(given, other) for other in alike):
             return node, scope  # other calls may give other things than tensors
         return given, scope.caller
     bound = [s for s in own_nodes(function.node) if isinstance(s, ast.Assign) and node.id in map(path_of, s.targets)]
     return (bound[0].value if len(bound) == 1 else node), scope
-
-
-def _argument(function: FunctionInfo, call: ast.AST | None, name: str) -> ast.expr | None:
-    """What a call of a function gives to a parameter."""
-    if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    names = [p.arg for p in function.parameters]
-    position = names.index(name) - (1 if function.cls is not None and not function.is_static else 0)
-    named = next((k.value for k in call.keywords if k.arg == name), None)
-    return named or (call.args[position] if 0 <= position < len(call.args) else None)
 
 
 def _enters(call: ast.Call, function: FunctionInfo) -> bool:

@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from devicefix.analysis.references import references
-from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
@@ -31,7 +30,7 @@ def results_moved(facts: FileFacts, new: NewTensor) -> list[tuple[ast.Call, str]
 
 def _site(facts: FileFacts, mix: Mix, origin: Origin) -> tuple[ast.Call | None, list[str]]:
     """The innermost call around the making at which the device of the meeting has names, best first."""
-    for scope in chain(origin.scope):
+    for scope in origin.scope.chain():
         call, caller = scope.call, scope.caller
         if not isinstance(call, ast.Call) or caller is None or not facts.here(call):
             break
@@ -51,7 +50,7 @@ def _is_met(facts: FileFacts, mix: Mix, origin: Origin, call: ast.Call, caller: 
     target = statement.targets[0]
     if not isinstance(target, ast.Name):
         return False
-    for scope in chain(mix.scope):
+    for scope in mix.scope.chain():
         if scope.function is caller.function and scope.call is caller.call:
             value = scope.names.get(target.id)
             return value is not None and value.is_tensor and any(o is origin for o in value.origins)

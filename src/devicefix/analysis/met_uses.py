@@ -9,7 +9,6 @@ from devicefix import torch_api
 from devicefix.analysis.global_tensors import written_into
 from devicefix.analysis.references import Reference, references
 from devicefix.analysis.tree_index import root_name
-from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
@@ -67,7 +66,7 @@ def _moves(facts: FileFacts, sites: list[tuple[Mix, tuple[ast.expr, Scope] | Non
 def _site(facts: FileFacts, mix: Mix) -> tuple[ast.expr, Scope] | None:
     """The expression for the tensor outside of modules, which leave it to their callers where their inputs are."""
     use = mix.culprit_node
-    for scope in chain(mix.scope):
+    for scope in mix.scope.chain():
         if not isinstance(use, ast.expr) or not root_name(use) or not facts.here(use):
             return None
         owner = scope.self_object
@@ -82,13 +81,9 @@ def _site(facts: FileFacts, mix: Mix) -> tuple[ast.expr, Scope] | None:
 def _given(scope: Scope, parameter: str) -> ast.Name | None:
     """The name that a caller hands over for a parameter, where it does so without stars."""
     call, function = scope.call, scope.function
-    if not isinstance(call, ast.Call) or function is None or not parameter:
+    if not isinstance(call, ast.Call) or function is None or any(k.arg is None for k in call.keywords):
         return None
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
-        return None
-    names = [argument.arg for argument in function.parameters[0 if function.is_static else 1 :]]
-    given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg is not None}
-    value = given.get(parameter)
+    value = function.argument(call, parameter, 0 if function.is_static else 1)
     return value if isinstance(value, ast.Name) else None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devicefix.analysis.bindings import OutlineBindings, bindings_of
 from devicefix.analysis.evidence import Evidence, collect_evidence, layers_of
 from devicefix.analysis.methods import NO_METHODS, SETTERS, MethodsInParts
-from devicefix.analysis.own_names import FunctionNode, OwnNames
+from devicefix.analysis.own_names import FunctionNode, OwnNames, defaults_of
 from devicefix.analysis.statements import statement_names, statements, top_level
 from devicefix.analysis.tree_index import TreeIndex, walk
 from devicefix.source.errors import SourceError
@@ -86,6 +86,23 @@ class FunctionInfo:
         """Positional parameters, then keyword-only ones; without ``*args`` and ``**kwargs``."""
         a = self.node.args
         return (*a.posonlyargs, *a.args, *a.kwonlyargs)
+
+    @cached_property
+    def defaults(self) -> dict[str, ast.expr]:
+        """The defaults of the parameters that have one."""
+        return {parameter.arg: default for parameter, default in defaults_of(self.node.args)}
+
+    def argument(self, call: ast.AST | None, name: str, skip: int) -> ast.expr | None:
+        """What a call gives to a parameter; None where it does not show, as with ``*args``.
+
+        ``skip``: how many parameters the call does not give, as the instance of a method.
+        """
+        names = [parameter.arg for parameter in self.parameters[skip:]]
+        if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args) or name not in names:
+            return None
+        named = next((k.value for k in call.keywords if k.arg == name), None)
+        position = names.index(name)
+        return named or (call.args[position] if position < len(call.args) else None)
 
     @cached_property
     def _own(self) -> OwnNames:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devicefix.analysis import cuda_sites
 from devicefix.analysis.evidence import path_of, torch_path
+from devicefix.analysis.own_names import defaults_of
 from devicefix.analysis.statements import target_names
 from devicefix.analysis.tree_index import last_name
 
@@ -136,12 +137,7 @@ def _is_none(facts: FileFacts, argument: ast.arg) -> bool:
     spec = facts.parents.get(argument)
     if not isinstance(spec, ast.arguments):
         return False
-    positional = [*spec.posonlyargs, *spec.args]
-    pairs = [
-        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=False),
-        *zip(spec.kwonlyargs, spec.kw_defaults, strict=False),
-    ]
-    return any(parameter is argument and _is_no_card(default) for parameter, default in pairs)
+    return any(parameter is argument and _is_no_card(default) for parameter, default in defaults_of(spec))
 
 
 def _option_for_cpu(call: ast.Call, name: str) -> bool:

@@ -11,7 +11,6 @@ from devicefix.analysis.own_names import own_nodes
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix, Move
-    from devicefix.analysis.values import Scope
 
 #: how the identity of a part or view of a tensor begins
 PARTS = ("item", "attr", "same", "from")
@@ -61,7 +60,7 @@ class OlderNames:
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         if len(names) < len(statement.targets) or names & function.outer_names:
             return False
-        if any(scope.function is function and scope.call is move.scope.call for scope in _chain(mix.scope)):
+        if any(scope.function is function and scope.call is move.scope.call for scope in mix.scope.chain()):
             return False
         handed_out = (n.value for n in own_nodes(function.node) if isinstance(n, (ast.Return, ast.Yield)))
         return not any(
@@ -79,10 +78,3 @@ def _members(value: ast.expr) -> Iterator[ast.expr]:
             yield from _members(element)
     else:
         yield value
-
-
-def _chain(scope: Scope) -> Iterator[Scope]:
-    current: Scope | None = scope
-    while current is not None:
-        yield current
-        current = current.caller

@@ -22,6 +22,15 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
             push_children(node, stack)
 
 
+def defaults_of(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters that have a default, each with it."""
+    positional = [*spec.posonlyargs, *spec.args]
+    yield from zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)
+    for parameter, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        if default is not None:
+            yield parameter, default
+
+
 INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 

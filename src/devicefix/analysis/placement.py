@@ -19,7 +19,6 @@ from devicefix.analysis.moments import set_later
 from devicefix.analysis.references import Reference, references, seen_as_tensor, self_name
 from devicefix.analysis.tree_index import last_name
 from devicefix.analysis.values import DType, Kind, Origin, Scope, Value
-from devicefix.analysis.workers import chain
 
 if TYPE_CHECKING:
     from devicefix.analysis.facts import FileFacts, Mix
@@ -108,7 +107,7 @@ def made_for_the_call(origin: Origin) -> bool:
     function = origin.scope.function
     if function is None or constructs(origin) or not origin.under:
         return False
-    return all(any(s.function is function for s in chain(under.scope)) for under in origin.under)
+    return all(any(s.function is function for s in under.scope.chain()) for under in origin.under)
 
 
 def constructs(origin: Origin) -> bool:

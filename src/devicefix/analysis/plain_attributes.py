@@ -11,7 +11,6 @@ from devicefix import torch_api
 from devicefix.analysis.met_uses import uses_where_met
 from devicefix.analysis.placement import constructs, refuses_device
 from devicefix.analysis.references import references
-from devicefix.analysis.workers import chain
 from devicefix.codemods.changes import AppendToExpression, Change, EditCall
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _by_a_helper(facts: FileFacts, made: Made) -> Creation | None:
     calls: set[ast.AST] = set()
     names: list[list[str]] = []
     for factory, mix in made:
-        inner = next((s for s in chain(factory.scope) if s.caller is not None and _variables(s.caller, mix)), None)
+        inner = next((s for s in factory.scope.chain() if s.caller is not None and _variables(s.caller, mix)), None)
         if inner is None or inner.caller is None or inner.call is None or not _gives_a_tensor(facts, inner, factory):
             return None
         calls.add(inner.call)

@@ -107,16 +107,9 @@ def _joined_late(ownership: Ownership, origin: Origin) -> bool:
     return any(placed_earlier(obj, origin.scope, origin.node) for obj in around)
 
 
-def _chain(scope: Scope) -> Iterator[Scope]:
-    current: Scope | None = scope
-    while current is not None:
-        yield current
-        current = current.caller
-
-
 def _made_in_forward(origin: Origin) -> bool:
     """Whether a module is built anew whenever another one is called."""
-    for scope in _chain(origin.scope):
+    for scope in origin.scope.chain():
         owner = scope.self_object
         if scope.function is not None and scope.function.name in FORWARD and owner is not None and owner.is_module:
             return True
@@ -134,7 +127,7 @@ def _made_beside(origin: Origin, mix: Mix, obj: Obj, in_forward: bool) -> bool:
         return False
     device = mix.partner.device
     root = device.key[1] if device is not None and isinstance(device.key, tuple) else None
-    for scope in _chain(origin.scope):
+    for scope in origin.scope.chain():
         function = scope.function
         if function is None or function.name == "__init__":
             continue
@@ -148,7 +141,7 @@ def _places(facts: FileFacts, origin: Origin, obj: Obj) -> list[Building]:
     places: list[Building] = []
     if isinstance(origin.node, ast.Call):
         places.append(Building(origin.node, [origin.scope]))
-    for scope in _chain(origin.scope):
+    for scope in origin.scope.chain():
         call = scope.call
         if not isinstance(call, ast.Call) or scope.caller is None:
             break
@@ -164,9 +157,9 @@ def _places(facts: FileFacts, origin: Origin, obj: Obj) -> list[Building]:
 
 def _built_for_others(facts: FileFacts, origin: Origin, obj: Obj) -> bool:
     """Whether the same line also builds modules for other callers."""
-    calls = [scope.call for scope in _chain(origin.scope)]
+    calls = [scope.call for scope in origin.scope.chain()]
     return any(
-        other.node is origin.node and other.owner is not obj and [s.call for s in _chain(other.scope)] != calls
+        other.node is origin.node and other.owner is not obj and [s.call for s in other.scope.chain()] != calls
         for other in facts.records.built
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Mapping, MutableMapping
+from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
@@ -81,6 +81,13 @@ class Scope:
     statement: ast.stmt | None = None
     call: ast.AST | None = None  #: the call that entered the function, if one was followed
     caller: Scope | None = None  #: where that call stands
+
+    def chain(self) -> Iterator[Scope]:
+        """This scope and those of its callers."""
+        current: Scope | None = self
+        while current is not None:
+            yield current
+            current = current.caller
 
 
 class Value:

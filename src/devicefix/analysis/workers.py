@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -84,15 +83,7 @@ def worker_functions(facts: FileFacts) -> dict[ast.AST, WorkerFunction]:
 
 def worker_of(scope: Scope, workers: dict[ast.AST, WorkerFunction]) -> WorkerFunction | None:
     """The worker function inside which a scope runs, if there is one."""
-    for current in chain(scope):
+    for current in scope.chain():
         if current.function is not None and current.function.node in workers:
             return workers[current.function.node]
     return None
-
-
-def chain(scope: Scope) -> Iterator[Scope]:
-    """A scope and those of its callers."""
-    current: Scope | None = scope
-    while current is not None:
-        yield current
-        current = current.caller

@@ -14,6 +14,7 @@ from devicefix.analysis.evidence import path_of
 from devicefix.analysis.guards import guard_of, uses_streams
 from devicefix.analysis.numbered_cards import numbered_card, several_cards
 from devicefix.analysis.one_device import torch_name
+from devicefix.analysis.own_names import defaults_of
 from devicefix.analysis.tree_index import last_name
 from devicefix.codemods.changes import ReplaceExpression
 from devicefix.findings import Finding
@@ -139,18 +140,8 @@ def _with_fallback(facts: FileFacts, value: ast.expr, torch: str) -> ReplaceExpr
 def _defaults(facts: FileFacts) -> Iterator[Finding]:
     """``def f(x, device="cuda")``: whoever leaves it out needs a card."""
     for node in facts.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
-        spec = node.args
-        positional = [*spec.posonlyargs, *spec.args]
-        pairs = [
-            *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=False),
-            *zip(spec.kwonlyargs, spec.kw_defaults, strict=False),
-        ]
-        for parameter, default in pairs:
-            if (
-                default is None
-                or not cuda_sites.device_literal(facts, default)
-                or not _used_as_device(node, parameter.arg)
-            ):
+        for parameter, default in defaults_of(node.args):
+            if not cuda_sites.device_literal(facts, default) or not _used_as_device(node, parameter.arg):
                 continue
             message = f"`{parameter.arg}={ast.unparse(default)}` is the default: a caller who leaves it out needs CUDA"
             yield finding(facts, CODE, NAME, default, message, note=IN_SIGNATURE)
